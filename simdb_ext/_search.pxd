@@ -216,7 +216,7 @@ cdef extern from "vectors.h" nogil:
     size_t search_between(const search_vectors *vectors, const uint32_t *left,
                           const uint32_t *right, size_t count, int8_t *scratch,
                           float *similarities)
-    size_t search_agreements(const search_vectors *vectors, const uint8_t *query, size_t size,
+    size_t search_agreements(const search_vectors *vectors, const uint8_t *query, int bits,
                              const uint32_t *ordinals, size_t count, uint32_t *agreeing)
     size_t search_gather(const search_vectors *vectors, const uint32_t *ordinals, size_t count,
                          uint8_t *copies)

@@ -311,11 +311,11 @@ class Vectors:
         those of `scan`.  Fast to call.
         """
 
-    def agree_one(self, query: U8, ordinals: U32, size: int, least: int) -> list[tuple[int, int]]:
-        """Return (ordinal, number of places in which its vector equals `query`), if at least that.
+    def agree_one(self, query: U8, ordinals: U32, bits: int, least: int) -> list[tuple[int, int]]:
+        """Return (ordinal, number of minima in which it agrees with `query`), if at least `least`.
 
-        A place has `size` bytes, 1 or 4: the vectors are packed signatures.  Those that agree in
-        most places come first, then in the order of `ordinals`.  Fast to call.
+        The vectors are packed signatures, of minima of `bits` bits: 1, 2, 8 or 32.  Those that
+        agree in most minima come first, then in the order of `ordinals`.  Fast to call.
         """
 
     def between(self, left: U32, right: U32) -> F32:

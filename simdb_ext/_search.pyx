@@ -272,18 +272,18 @@ cdef class Vectors:
             rows.sort(key=nearness_of)
         return rows
 
-    def agree_one(self, query, ordinals, size_t size, size_t least):
-        """Return (ordinal, number of equal minima of `size` bytes), if `least` or more."""
+    def agree_one(self, query, ordinals, int bits, size_t least):
+        """Return (ordinal, number of equal minima of `bits` bits), if `least` or more."""
         cdef Views views = Views(1)
         cdef Bytes query_bytes = Bytes(query, self.vectors.width, "the query")
         cdef const uint32_t *numbers
         cdef size_t count = views.uint32(ordinals, &numbers), i
         cdef Memory memory = Memory(4 * count)
         cdef uint32_t *agreeing = <uint32_t *> memory.start
-        if size not in (1, 4):
-            raise ValueError(f"size is {size}, not 1 or 4")
+        if bits not in (1, 2, 8, 32):
+            raise ValueError(f"bits is {bits}, not 1, 2, 8 or 32")
         self.check_found(
-            search_agreements(&self.vectors, query_bytes.start, size, numbers, count, agreeing),
+            search_agreements(&self.vectors, query_bytes.start, bits, numbers, count, agreeing),
             numbers, count
         )
         rows = [(numbers[i], agreeing[i]) for i in range(count) if agreeing[i] >= least]

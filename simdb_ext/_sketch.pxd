@@ -165,7 +165,9 @@ cdef extern from "minhash/minima.h" nogil:
     struct minima_functions:
         pass
 
-    void minima_narrow(const uint32_t *minima, const minima_family *family, uint8_t *packed)
+    void minima_narrow(
+        const uint32_t *minima, const minima_family *family, int bits, uint8_t *packed
+    )
     void minima_pack(const uint32_t *minima, const minima_family *family, uint8_t *packed)
     int64_t minima_of_features(
         const minima_functions *functions, const minima_family *family, const uint64_t *hashes,
@@ -280,7 +282,7 @@ cdef extern from "variants.h" nogil:
 
 cdef extern from "minhash/minima.h" nogil:
     void bands_keys(
-        const void *minima, int size, int64_t count, int width, int bands, int rows,
+        const void *minima, int bits, int64_t count, int width, int bands, int rows,
         uint64_t *keys
     )
 
@@ -406,6 +408,8 @@ cdef extern from "variants.h" nogil:
                               const float *weights, int64_t count, uint32_t *row) noexcept nogil
         agree_function *agree_narrow
         agree_function *agree_wide
+        agree_function *agree_one_bit
+        agree_function *agree_two_bits
 
     const sketch_operations_type *sketch_operations
     const sketch_operations_type *variant_at "sketch_variant"(size_t index)

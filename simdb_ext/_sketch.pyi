@@ -241,7 +241,7 @@ def quantise_one(
 class TextSigner:
     """The same for signatures; the arguments are those of `sign_texts`.
 
-    `stored_bits`: 8 or 32 bits of each minimum are stored.
+    `stored_bits`: 1, 2, 8 or 32 bits of each minimum are stored.
     """
 
     def __init__(
@@ -261,8 +261,10 @@ class TextSigner:
     def sign(self, text: str | bytes, replace: bool, start: int) -> tuple[U64, U8, int]:
         """Return uint64[1], the packed signature uint8[1, width], and the number of features.
 
-        The word is the key of all minima as one band.  A minimum of 8 bits is the highest byte of
-        the minimum of 32 bits times multipliers[i] >> 32 | 1.
+        A minimum of fewer than 32 bits has the highest bits of the minimum of 32 bits times
+        multipliers[i] >> 32 | 1.  Those of 1 or 2 bits lie 8 or 4 in a byte, the first in the
+        lowest bits.  The word is the key of all minima as one band, or of all bytes, as minima of
+        8 bits, where they have fewer than 32.
         """
 
 def keys_of_one(packed: U8, *, stored_bits: int, bands: int, rows: int) -> U64:
@@ -518,11 +520,16 @@ def sign_weighted(offsets: I64, hashes: U64, weights: F32, keys: U64) -> U32:
     bits are set.
     """
 
-def agreements(left: U8 | U32, right: U8 | U32) -> U16:
-    """Return in how many places rows of `right` [n, p] equal those of `left` [n, p] or [1, p]."""
+def agreements(left: U8 | U32, right: U8 | U32, *, bits: int = 8) -> U16:
+    """Return in how many minima rows of `right` [n, p] equal those of `left` [n, p] or [1, p].
 
-def band_keys(minima: U8 | U32, *, bands: int, rows: int) -> U64:
+    Rows of bytes have minima of `bits` bits: 8, 2 or 1, packed as by `TextSigner`.
+    """
+
+def band_keys(minima: U8 | U32, *, bands: int, rows: int, bits: int = 8) -> U64:
     """Return the keys uint64[n, bands] of the bands of signatures [n, p], bands * rows <= p.
+
+    Rows of bytes have minima of `bits` bits: 8, 2 or 1, packed as by `TextSigner`.
 
     Band b has the minima m_0 .. m_(rows - 1) from b * rows on.  Its key is k_rows, where k_0 =
     fmix64(b + 0x9E3779B97F4A7C15) and k_(j + 1) = fmix64(k_j xor m_j).

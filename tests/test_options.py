@@ -70,7 +70,7 @@ def test_a_value_that_cannot_be_is_refused_by_name(name, values):
         (simdb.Minhash, "unit", ["moz"]),
         (simdb.Minhash, "weighting", ["binary"]),
         (simdb.Minhash, "permutations", [0, 1032, 100.5, "128"]),
-        (simdb.Minhash, "stored_bits", [16]),
+        (simdb.Minhash, "stored_bits", [0, 4, 16]),
         (simdb.Minhash, "family", ["md5"]),
         (simdb.Minhash, "feature_bits", [16]),
         (simdb.Minhash, "stop_words", [5]),
@@ -149,6 +149,14 @@ def test_a_vector_takes_half_a_byte_a_dimension(dimensions, stores, width):
     assert sketch.vector_bytes == width
     assert simdb.Minhash().vector_bytes == 512
     assert simdb.Minhash(permutations=256, stored_bits=8).vector_bytes == 256
+    assert simdb.Minhash(permutations=512, stored_bits=1).vector_bytes == 64
+    assert simdb.Minhash(permutations=512, stored_bits=2).vector_bytes == 128
+
+
+@over("stored_bits", [1, 2])
+def test_minima_of_few_bits_fill_bytes(stored_bits):
+    with pytest.raises(simdb.OptionError, match=r"permutations must be a multiple of 8 .* 100"):
+        simdb.Minhash(permutations=100, stored_bits=stored_bits)
 
 
 def test_the_similarity_is_that_of_the_sketch_unless_it_is_given():

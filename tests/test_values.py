@@ -306,9 +306,11 @@ def test_a_class_is_given_the_type_of_its_ids_at_run_time_too():
 TEXTS = ["the cat sat on the mat today", "the cat sat on the mat", "quite other words than those"]
 
 
-@pytest.mark.parametrize("stored_bits", [8, 32])
-def test_similarities_are_those_of_pairs(stored_bits):
-    sketch = simdb.Minhash(stored_bits=stored_bits)
+@pytest.mark.parametrize(
+    ("stored_bits", "permutations"), [(1, 1024), (2, 512), (8, 128), (32, 128)]
+)
+def test_similarities_are_those_of_pairs(stored_bits, permutations):
+    sketch = simdb.Minhash(stored_bits=stored_bits, permutations=permutations)
     signatures = simdb.signatures([*TEXTS, ""], sketch)
 
     to_one = simdb.similarities(signatures[0], signatures)
@@ -334,6 +336,23 @@ def test_eight_bits_allow_for_chance():
 
     # Chance alone makes 1 of 256 agree; fewer count as similarity 0.
     assert found.tolist() == [1, np.float32(128 / 255), 0, 0]
+
+
+@pytest.mark.parametrize("stored_bits", [1, 2])
+def test_few_bits_allow_for_chance_and_are_no_more(stored_bits):
+    sketch = simdb.Minhash(permutations=64, stored_bits=stored_bits)
+    minima = np.zeros((4, 64), np.uint8)
+    for row, agreeing in enumerate([64, 48, 64 // 2**stored_bits, 0]):
+        minima[row, agreeing:] = 1
+    signatures = simdb.Signatures(minima, sketch, np.zeros(4, np.bool_))
+
+    found = simdb.similarities(signatures[0], signatures)
+
+    # Of b bits one in 2^b agrees by chance: 3/4 are .5 of one bit, and 2/3 of two.
+    assert found.tolist() == [1, np.float32({1: 1 / 2, 2: 2 / 3}[stored_bits]), 0, 0]
+    minima[3, 5] = 2**stored_bits
+    with pytest.raises(simdb.InputError, match=f"below {2**stored_bits}, got {2**stored_bits}"):
+        simdb.Signatures(minima, sketch, np.zeros(4, np.bool_))
 
 
 def test_signatures_of_different_options_do_not_compare():

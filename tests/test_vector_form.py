@@ -30,14 +30,21 @@ def test_bit_j_of_a_fingerprint_is_the_sign_of_weight_j():
     assert vector_form.fingerprints_of(weights[:0]).tolist() == []
 
 
-@pytest.mark.parametrize(("stored_bits", "row"), [(8, [1, 2]), (32, [1, 0, 0, 0, 2, 1, 0, 0])])
-def test_minima_are_packed_lowest_byte_first(stored_bits, row):
-    kind = vector_form.minimum_type(stored_bits)
-    minima = np.array([[1, 2 if stored_bits == 8 else 258]], kind)
+@pytest.mark.parametrize(
+    ("stored_bits", "row", "packed_row"),
+    [
+        (1, [1, 0, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1], [0b1101, 0b10000010]),
+        (2, [1, 0, 2, 3, 0, 1, 3, 2], [0b11100001, 0b10110100]),
+        (8, [1, 2], [1, 2]),
+        (32, [1, 258], [1, 0, 0, 0, 2, 1, 0, 0]),
+    ],
+)
+def test_minima_are_packed_lowest_first(stored_bits, row, packed_row):
+    minima = np.array([row], vector_form.minimum_type(stored_bits))
 
-    packed = vector_form.pack_minima(minima)
+    packed = vector_form.pack_minima(minima, stored_bits)
 
-    assert packed.tolist() == [row]
+    assert packed.tolist() == [packed_row]
     assert not np.shares_memory(packed, minima)
     assert np.array_equal(vector_form.unpack_minima(packed, stored_bits), minima)
 
@@ -47,7 +54,7 @@ def test_rows_of_minima_follow_each_other_whatever_their_strides():
     nothing = np.lib.stride_tricks.as_strided(np.empty(0, np.uint32), (0, 3), (0, 0))
     row = np.arange(3, dtype=np.uint32).reshape(1, 3)
 
-    joined = np.concatenate([vector_form.pack_minima(each) for each in (row, row, nothing)])
+    joined = np.concatenate([vector_form.pack_minima(each, 32) for each in (row, row, nothing)])
 
     assert joined.flags.c_contiguous
 

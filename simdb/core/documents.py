@@ -24,8 +24,6 @@ from simdb.core.foreign import hinting
 from simdb.core.options import Minhash
 from simdb.core.vector_form import minimum_type, unpack_minima
 
-# The probability that two independent minima of 8 bits are equal.
-CHANCE = 1 / 256
 _EMPTY = ", of an empty document"
 COUNTED_MAX = 255  # the largest distance that a match can hold
 
@@ -83,7 +81,7 @@ class NamedFeatures:
 class Signature:
     """The minima of one document under the options `sketch`.
 
-    `minima`: uint32[permutations], or uint8 if `sketch.stored_bits` is 8.  `is_empty`: the
+    `minima`: uint32[permutations], or uint8 if `sketch.stored_bits` is less.  `is_empty`: the
     document has no features; its minima mean nothing and it is similar to nothing.
     """
 
@@ -171,7 +169,7 @@ class Document(Generic[IdT_co]):
 class Signatures:
     """Many signatures under the options `sketch`, as arrays.
 
-    `minima`: uint32[n, permutations], or uint8 if `sketch.stored_bits` is 8.  `is_empty`
+    `minima`: uint32[n, permutations], or uint8 if `sketch.stored_bits` is less.  `is_empty`
     bool[n]: whether a document has no features; such a document is similar to nothing.
     """
 
@@ -221,22 +219,22 @@ class Signatures:
 def estimates(agreeing: npt.ArrayLike, sketch: Minhash) -> npt.NDArray[np.float32]:
     """Estimate similarities from the number of `agreeing` minima of two signatures: float32[n].
 
-    For 32-bit minima the estimate is m, the share of minima that agree.  Minima of 8 bits also
-    agree by chance, so for them the estimate is J = (m - 1/256) / (1 - 1/256) (Li & Koenig 2010),
-    or 0 if that is negative.
+    For 32-bit minima the estimate is m, the share of minima that agree.  Minima of b bits also
+    agree by chance, once in 2^b, so for them the estimate is J = (m - 2^-b) / (1 - 2^-b), or 0 if
+    that is negative (Li & Koenig 2010, section 2, for sets that are few of all features).
     """
     shares = np.asarray(agreeing, np.float64) / sketch.permutations
-    if sketch.stored_bits == 8:
-        shares = np.maximum((shares - CHANCE) / (1 - CHANCE), 0)
-    return shares.astype(np.float32)
+    chance = sketch.chance
+    return np.maximum((shares - chance) / (1 - chance), 0).astype(np.float32)
 
 
 def differing(similarities: npt.NDArray[np.float32], sketch: Minhash) -> npt.NDArray[np.uint8]:
-    """Count the minima that differ, from estimates above 0; 255 means 255 or more: uint8[n]."""
-    shares = similarities.astype(np.float64)
-    if sketch.stored_bits == 8:
-        shares = shares * (1 - CHANCE) + CHANCE
-    counts = np.rint((1 - shares) * sketch.permutations)
+    """Count the minima that differ, from estimates; 255 means 255 or more: uint8[n].
+
+    The estimate 0 says only that as many differ as by chance, or more; then it is that number.
+    """
+    shares = 1 - similarities.astype(np.float64)
+    counts = np.rint(shares * (1 - sketch.chance) * sketch.permutations)
     return np.minimum(counts, COUNTED_MAX).astype(np.uint8)
 
 
@@ -249,7 +247,7 @@ def check_comparable(left: Minhash, right: Minhash) -> None:
         )
 
 
-def _check_minima(minima: object, sketch: Minhash, dimensions: int) -> None:
+def _check_minima(minima: Any, sketch: Minhash, dimensions: int) -> None:
     dtype = minimum_type(sketch.stored_bits)
     is_right = (
         isinstance(minima, np.ndarray)
@@ -260,3 +258,6 @@ def _check_minima(minima: object, sketch: Minhash, dimensions: int) -> None:
     if not is_right:
         shape = f"[{'n, ' * (dimensions - 1)}{sketch.permutations}]"
         raise InputError(f"minima must be {np.dtype(dtype)}{shape}, got {describe(minima)}")
+    bits = sketch.stored_bits
+    if bits < 8 and (minima >> np.uint8(bits)).any():
+        raise InputError(f"minima of stored_bits={bits} are below {2**bits}, got {minima.max()}")

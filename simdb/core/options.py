@@ -28,7 +28,7 @@ READY_FAMILIES = (
 SETS = SET, BAG = ("set", "bag")
 PERMUTATIONS_LEAST, PERMUTATIONS_MOST = 1, 1024
 PERMUTATIONS_STEP = 8  # minima that the kernel makes at a time
-STORED_BITS = (8, 32)
+STORED_BITS = (1, 2, 8, 32)
 FEATURE_BITS = (32, 64)
 USUAL_RECALL, CONVERTED_DIGITS = 0.95, 3  # of a threshold: the cosine .889 is .8
 NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = get_args(choices.ClustersName)
@@ -75,8 +75,10 @@ class Minhash(TextSketch):
 
     `permutations`: the number of minima, from 1 to 1024; multiples of 8 take least time.
     The fewer, the more an estimate scatters: its standard error is up to 0.5 / sqrt(permutations).
-    `stored_bits`: the bits of each stored minimum, 32 or 8.  Two minima of 8 bits agree by chance
-    once in 256 (Li & Koenig 2010); estimates allow for that.
+    `stored_bits`: the bits of each stored minimum, 32, 8, 2 or 1.  Two minima of b bits agree by
+    chance once in 2^b (Li & Koenig 2010); estimates allow for that.  Of 1 or 2 bits `permutations`
+    is a multiple of 8; four times as many of them tell more than minima of 8 bits, in as many bytes
+    or half of them (docs/QUALITY.md).
     `family`: the family of permutations.
     "stratified": the values that the permutations give to one feature are evenly spaced, from a
     start and in an order that its hash gives, so every feature is small in as many permutations as
@@ -106,6 +108,11 @@ class Minhash(TextSketch):
         self._check_steps()
         whole("permutations", self.permutations, PERMUTATIONS_LEAST, PERMUTATIONS_MOST)
         one_of("stored_bits", self.stored_bits, STORED_BITS)
+        if self.stored_bits < 8 and self.permutations % PERMUTATIONS_STEP:
+            raise OptionError(
+                f"permutations must be a multiple of {PERMUTATIONS_STEP} with stored_bits="
+                f"{self.stored_bits}, got {self.permutations}"
+            )
         one_of("feature_bits", self.feature_bits, FEATURE_BITS)
         if self.unit == "moz":
             what = "unit='moz' works only with fingerprints"
@@ -126,6 +133,11 @@ class Minhash(TextSketch):
     def is_ready(self) -> bool:
         """Whether signatures come from datasketch, so that texts are refused."""
         return self.family in READY_FAMILIES
+
+    @property
+    def chance(self) -> float:
+        """The probability that two unequal minima are stored as equal bits."""
+        return 2.0**-self.stored_bits if self.stored_bits < 32 else 0.0
 
     @property
     def counting(self) -> str:

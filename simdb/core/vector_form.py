@@ -9,8 +9,9 @@ A half byte q from 0 to 15 means the weight 2 q - 15, an odd whole number from -
 weight is 0, so each has a sign; bit j of the fingerprint, the least significant first, is set
 where weight j is positive (of weights that are not rounded: where it is not negative).
 
-A *packed signature* is the minima of a MinHash signature one after the other, of 1 byte or of 4
-bytes each, the least significant byte first.
+A *packed signature* is the minima of a MinHash signature one after the other, of 4 bytes each, the
+least significant byte first, of 1 byte, or of 2 bits or 1 bit, the first in the lowest bits of a
+byte.
 
 *Correction*.  Rounding to 4 bits moves two weights in ways that are nearly unrelated unless the
 weights are nearly equal.  So it makes both vectors longer and leaves their product as it was, and
@@ -111,25 +112,39 @@ def fingerprints_of(weights: Array) -> U64:
 
 
 def minimum_type(stored_bits: int) -> type[np.unsignedinteger[Any]]:
-    """Return the type of minima of 8 or 32 bits."""
-    return np.uint8 if stored_bits == 8 else np.uint32
+    """Return the type of minima of 32 bits, or of fewer."""
+    return np.uint32 if stored_bits == 32 else np.uint8
 
 
-def pack_minima(minima: Array) -> U8:
-    """Pack minima, uint8 or uint32[n, p], into rows of bytes: copies, uint8[n, p or 4 p].
+def pack_minima(minima: Array, stored_bits: int) -> U8:
+    """Pack minima, uint8 or uint32[n, p], into rows of bytes: copies, uint8[n, p stored_bits / 8].
 
     The rows lie one after the other also if `minima` has none, and then any strides: numpy joins
     arrays in an order that it takes from the strides of all of them.
     """
-    packed = np.empty((len(minima), minima.shape[1] * minima.dtype.itemsize), np.uint8)
-    packed.view(minima.dtype.newbyteorder("<"))[...] = minima
+    packed = np.empty((len(minima), minima.shape[1] * stored_bits // 8), np.uint8)
+    rows = packed.view(np.dtype(minimum_type(stored_bits)).newbyteorder("<"))
+    each = max(8 // stored_bits, 1)
+    rows[...] = minima[:, ::each]
+    for at in range(1, each):
+        rows |= minima[:, at::each] << np.uint8(at * stored_bits)
     return packed
 
 
-def unpack_minima(packed: U8, stored_bits: int) -> Array:
-    """Return the minima of packed signatures, which `pack_minima` made, without a copy."""
+def rows_of_minima(packed: U8, stored_bits: int) -> Array:
+    """Return packed signatures as the kernel compares them: without a copy, uint8 or uint32."""
     whole = np.ascontiguousarray(packed)
     return whole.view(np.dtype(minimum_type(stored_bits)).newbyteorder("<"))
+
+
+def unpack_minima(packed: U8, stored_bits: int) -> Array:
+    """Return the minima of packed signatures, which `pack_minima` made; a copy of 1 or 2 bits."""
+    rows = rows_of_minima(packed, stored_bits)
+    if stored_bits >= 8:
+        return rows
+    shifts = np.arange(0, 8, stored_bits, dtype=np.uint8)
+    minima: U8 = rows[:, :, None] >> shifts & np.uint8((1 << stored_bits) - 1)
+    return minima.reshape(len(rows), rows.shape[1] * len(shifts))
 
 
 def corrected(rounded: Array) -> F32:

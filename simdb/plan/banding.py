@@ -21,10 +21,10 @@ import numpy.typing as npt
 
 from simdb.core import kernel
 from simdb.core.documents import Signatures
-from simdb.core.dtypes import F64, U8, U64
+from simdb.core.dtypes import F64, U8, U16, U64
 from simdb.core.errors import OptionError
 from simdb.core.options import Minhash, Options
-from simdb.core.vector_form import unpack_minima
+from simdb.core.vector_form import rows_of_minima, unpack_minima
 from simdb.plan.polytopes import Polytopes
 
 STEPS = 400  # steps of similarity, from 0 to 1, in a background
@@ -73,13 +73,20 @@ class Bands:
         """Return packed signatures uint8[n, width] as minima uint8 or uint32[n, permutations]."""
         return unpack_minima(vectors, self.sketch.stored_bits)
 
+    def agreements(self, left: U8, right: U8) -> U16:
+        """Count the minima in which packed signatures right[i] agree with left[i], or left[0]."""
+        bits = self.sketch.stored_bits
+        one, other = rows_of_minima(left, bits), rows_of_minima(right, bits)
+        return np.asarray(kernel.agreements(one, other, bits=min(bits, 8)), np.uint16)
+
     def searchable(self, fingerprints: U64, vectors: U8) -> U64:
         """Return the keys of some documents in all bands: uint64[n, bands]."""
         keys = np.empty((len(vectors), self.banding.bands), np.uint64)
-        bands, rows = self.banding.bands, self.banding.rows
+        bands, rows, bits = self.banding.bands, self.banding.rows, self.sketch.stored_bits
         for start in range(0, len(vectors), KEYED_SIGNATURES):
             part = slice(start, start + KEYED_SIGNATURES)
-            keys[part] = kernel.band_keys(self.minima_of(vectors[part]), bands=bands, rows=rows)
+            minima = rows_of_minima(vectors[part], bits)
+            keys[part] = kernel.band_keys(minima, bands=bands, rows=rows, bits=min(bits, 8))
         return keys
 
     def keys_of(self, vector: U8) -> U64:

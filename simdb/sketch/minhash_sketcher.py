@@ -184,8 +184,8 @@ class MinHashSketcher:
             minima, is_empty = self._counted(documents, kind, replace, start)
         if minima.shape[1] > self.options.permutations:
             minima = np.ascontiguousarray(minima[:, : self.options.permutations])
-        is_narrow = self.options.stored_bits == 8
-        return narrowed(minima, self._family) if is_narrow else minima, is_empty
+        bits = self.options.stored_bits
+        return narrowed(minima, self._family, bits) if bits < 32 else minima, is_empty
 
     def _check_can_sign(self, position: int) -> None:
         """Raise InputError if the family only takes ready signatures."""
@@ -280,25 +280,27 @@ def permutations_of(options: Minhash) -> Family:
     return options.family, multipliers | np.uint64(1), np.ascontiguousarray(increments)
 
 
-def narrowed(minima: U32, family: Family) -> U8:
-    """Return 8-bit minima: the highest 8 bits of each 32-bit minimum times an odd number.
+def narrowed(minima: U32, family: Family, stored_bits: int = 8) -> U8:
+    """Return minima of 8, 2 or 1 bits: the highest of each 32-bit minimum times an odd number.
 
     The minima are of the first permutations of the family.  Each permutation has its own odd
-    number.  The lowest 8 bits of a minimum would not do: the lowest bits of a x + b depend only on
+    number.  The lowest bits of a minimum would not do: the lowest bits of a x + b depend only on
     the lowest bits of x, so two documents of one feature each whose hashes share these bits would
     agree in half of all minima.
     """
     multipliers = family[1][: minima.shape[1]]
     factors = (multipliers >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
-    return (minima * factors >> np.uint32(24)).astype(np.uint8)
+    return (minima * factors >> np.uint32(32 - stored_bits)).astype(np.uint8)
 
 
 def _as_sketches(signatures: Signatures) -> arrays.Sketches:
     """Return signatures in their stored form; copies, since the arrays may be the caller's."""
     minima = arrays.aligned(signatures.minima, signatures.minima.dtype)
-    hashes = kernel.band_keys(minima, bands=1, rows=minima.shape[1])[:, 0]
+    packed = pack_minima(minima, signatures.sketch.stored_bits)
+    words = minima if minima.dtype == np.uint32 else packed
+    hashes = kernel.band_keys(words, bands=1, rows=words.shape[1])[:, 0]
     states = np.where(signatures.is_empty, arrays.EMPTY, arrays.WEIGHTED).astype(np.uint8)
-    return arrays.Sketches(np.ascontiguousarray(hashes), pack_minima(minima), states)
+    return arrays.Sketches(np.ascontiguousarray(hashes), packed, states)
 
 
 def _kind(document: Any, position: int) -> str:

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "few_bits.h"
 #include "kernel.h"
 
 enum {
@@ -170,7 +171,16 @@ static uint32_t agree_wide(const uint8_t *left, const uint8_t *right, size_t wid
     return agreeing;
 }
 
-size_t search_agreements(const struct search_vectors *vectors, const uint8_t *query, size_t size,
+static uint32_t agree_in(const uint8_t *left, const uint8_t *right, size_t width, int bits)
+{
+    if (bits == 1)
+        return few_bits_equal(left, right, width, 1);
+    if (bits == 2)
+        return few_bits_equal(left, right, width, 2);
+    return bits == 8 ? agree_narrow(left, right, width) : agree_wide(left, right, width);
+}
+
+size_t search_agreements(const struct search_vectors *vectors, const uint8_t *query, int bits,
                          const uint32_t *ordinals, size_t count, uint32_t *agreeing)
 {
     const uint8_t *places[BLOCK];
@@ -182,8 +192,7 @@ size_t search_agreements(const struct search_vectors *vectors, const uint8_t *qu
         if (found < some)
             return i + found;
         for (size_t k = 0; k < some; k++)
-            agreeing[i + k] = size == 1 ? agree_narrow(query, places[k], vectors->width)
-                                        : agree_wide(query, places[k], vectors->width);
+            agreeing[i + k] = agree_in(query, places[k], vectors->width, bits);
     }
     return count;
 }

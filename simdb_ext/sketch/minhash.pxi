@@ -135,10 +135,10 @@ def sign_weighted(
     return rows
 
 
-def agreements(left, right):
-    """Return in how many places rows of `right` equal those of `left`: uint16[n]."""
-    check_minima(left)
-    check_minima(right)
+def agreements(left, right, *, bits=8):
+    """Return in how many minima rows of `right` equal those of `left`: uint16[n]."""
+    check_minima(left, bits)
+    check_minima(right, bits)
     if left.dtype != right.dtype or left.shape[1] != right.shape[1]:
         raise ValueError(f"{left.dtype}{left.shape} and {right.dtype}{right.shape} do not compare")
     if len(left) not in (1, len(right)):
@@ -147,32 +147,34 @@ def agreements(left, right):
     cdef const uint8_t[::1] first = np.ascontiguousarray(left).reshape(-1).view(np.uint8)
     cdef const uint8_t[::1] second = np.ascontiguousarray(right).reshape(-1).view(np.uint8)
     cdef uint16_t[::1] out = agreeing
-    cdef agree_function *count = (
-        sketch_operations.agree_narrow if right.dtype == np.uint8 else sketch_operations.agree_wide
-    )
+    cdef agree_function *count = sketch_operations.agree_wide
+    if right.dtype == np.uint8 and bits == 8:
+        count = sketch_operations.agree_narrow
+    elif right.dtype == np.uint8:
+        count = sketch_operations.agree_one_bit if bits == 1 else sketch_operations.agree_two_bits
     cdef int is_one = len(left) == 1
-    cdef int width = right.shape[1]
+    cdef int width = width_of(right, bits)
     if len(out) > 0:
         with nogil:
             count(&first[0], is_one, &second[0], out.shape[0], width, &out[0])
     return agreeing
 
 
-def band_keys(minima, *, bands, rows):
+def band_keys(minima, *, bands, rows, bits=8):
     """Return the keys uint64[n, bands] of the bands of signatures."""
-    check_minima(minima)
-    if bands < 1 or rows < 1 or bands * rows > minima.shape[1]:
-        raise ValueError(f"there are no {bands} bands of {rows} rows of {minima.shape[1]} minima")
+    check_minima(minima, bits)
+    cdef int width = width_of(minima, bits)
+    if bands < 1 or rows < 1 or bands * rows > width:
+        raise ValueError(f"there are no {bands} bands of {rows} rows of {width} minima")
     keys = np.empty((len(minima), bands), np.uint64)
     cdef const uint8_t[::1] content = np.ascontiguousarray(minima).reshape(-1).view(np.uint8)
     cdef uint64_t[:, ::1] out = keys
-    cdef int size = minima.itemsize
-    cdef int width = minima.shape[1]
+    cdef int stored = bits if minima.dtype == np.uint8 else 32
     cdef int height = rows
     if len(minima) > 0:
         with nogil:
             bands_keys(
-                &content[0], size, out.shape[0], width, <int>out.shape[1], height, &out[0, 0]
+                &content[0], stored, out.shape[0], width, <int>out.shape[1], height, &out[0, 0]
             )
     return keys
 
@@ -194,7 +196,14 @@ cdef int check_permutations(multipliers, increments, bint is_mersenne) except -1
     return 0
 
 
-cdef int check_minima(minima) except -1:
+cdef int width_of(minima, bits):
+    """Return the number of minima in a row."""
+    return minima.shape[1] * (8 // bits if minima.dtype == np.uint8 else 1)
+
+
+cdef int check_minima(minima, bits) except -1:
+    if bits not in (1, 2, 8):
+        raise ValueError(f"bits is {bits}, not 1, 2 or 8")
     if not isinstance(minima, np.ndarray) or minima.dtype not in (np.uint8, np.uint32):
         found = getattr(minima, "dtype", type(minima).__name__)
         raise TypeError(f"minima are {found}, not uint8 or uint32")

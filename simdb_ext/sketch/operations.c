@@ -40,6 +40,8 @@ const struct sketch_operations VECTOR_JOINED(sketch_operations, VECTOR_NAME) = {
     .consistent = consistent,
     .agree_narrow = agree_narrow,
     .agree_wide = agree_wide,
+    .agree_one_bit = agree_one_bit,
+    .agree_two_bits = agree_two_bits,
 };
 
 VECTOR_END

@@ -113,23 +113,23 @@ cdef class TextFingerprinter(SingleText):
 cdef class TextSigner(SingleText):
     """Makes the packed MinHash signature of one text after the other."""
 
-    cdef bint is_narrow
+    cdef int stored_bits
     cdef tuple vector_shape
 
     def __cinit__(
         self, *, unit, shingle, lowercase, seed, vocabulary, family, feature_bits, stored_bits,
         compose=None, cleaning=0
     ):
-        if stored_bits not in (8, 32):
-            raise ValueError(f"stored_bits is {stored_bits}, not 8 or 32")
+        if stored_bits not in (1, 2, 8, 32):
+            raise ValueError(f"stored_bits is {stored_bits}, not 1, 2, 8 or 32")
         self.settings = {
             "unit": unit, "shingle": shingle, "lowercase": lowercase, "seed": seed,
             "counting": "tf", "vocabulary": vocabulary, "idf": None, "compose": compose,
             "cleaning": cleaning,
         }
         self.family = Family(family, feature_bits)
-        self.is_narrow = stored_bits == 8
-        self.vector_shape = (1, self.family.family.count * (1 if self.is_narrow else 4))
+        self.stored_bits = stored_bits
+        self.vector_shape = (1, self.family.family.count * stored_bits // 8)
         self.idle = []
         self.give_back(self.take(False))
 
@@ -142,12 +142,13 @@ cdef class TextSigner(SingleText):
         cdef const minima_family *family = &self.family.family
         cdef int64_t features = self.project(call, text, start, minima)
         self.give_back(call)
-        if self.is_narrow:
-            minima_narrow(minima, family, packed)
-            bands_keys(packed, 1, 1, family.count, 1, family.count, &bits)
+        cdef int width = self.vector_shape[1]
+        if self.stored_bits < 32:
+            minima_narrow(minima, family, self.stored_bits, packed)
+            bands_keys(packed, 8, 1, width, 1, width, &bits)
         else:
             minima_pack(minima, family, packed)
-            bands_keys(minima, 4, 1, family.count, 1, family.count, &bits)
+            bands_keys(minima, 32, 1, family.count, 1, family.count, &bits)
         return (
             array_of(1, UINT64_TYPE, &bits, sizeof(bits)),
             array_of(self.vector_shape, UINT8_TYPE, packed, self.vector_shape[1]),
@@ -159,15 +160,17 @@ def keys_of_one(packed, *, stored_bits, bands, rows):
     """Return the keys uint64[bands] of the bands of one packed signature uint8[1, width]."""
     cdef Py_buffer view
     cdef uint64_t keys[MINIMA_MOST]
-    cdef int size = 1 if stored_bits == 8 else 4
+    cdef int bits = stored_bits
     cdef int width
     if bands < 1 or rows < 1:
         raise ValueError(f"there are no {bands} bands of {rows} rows")
+    if stored_bits not in (1, 2, 8, 32):
+        raise ValueError(f"stored_bits is {stored_bits}, not 1, 2, 8 or 32")
     PyObject_GetBuffer(packed, &view, PyBUF_SIMPLE)
-    width = view.len // size
-    is_whole = view.itemsize == 1 and view.len <= 4 * MINIMA_MOST and bands * rows <= width
+    width = 8 * view.len // bits
+    is_whole = view.itemsize == 1 and width <= MINIMA_MOST and bands * rows <= width
     if is_whole:
-        bands_keys(view.buf, size, 1, width, bands, rows, keys)
+        bands_keys(view.buf, bits, 1, width, bands, rows, keys)
     PyBuffer_Release(&view)
     if not is_whole:
         raise ValueError(f"there are no {bands} bands of {rows} rows of {width} minima")

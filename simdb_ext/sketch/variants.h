@@ -120,6 +120,8 @@ struct sketch_operations {
 
     agree_function *agree_narrow; /* minima of 1 byte */
     agree_function *agree_wide;   /* minima of 4 bytes, at any address */
+    agree_function *agree_one_bit;  /* minima of 1 bit and of 2 bits, packed: rows of whole bytes */
+    agree_function *agree_two_bits;
 };
 
 /* The variant in use: the scalar one, until the Python module selects the fastest at import. */

@@ -10,6 +10,7 @@ from feature_oracle import features_of
 from over import over
 
 from simdb.core.options import FAMILIES, Minhash
+from simdb.core.vector_form import pack_minima
 from simdb.sketch.minhash_sketcher import permutations_of
 
 COUNTS = [0, 1, 2, 7, 8, 9, 511, 512, 513]
@@ -164,6 +165,39 @@ def test_band_keys_are_those_of_the_definition(sketch, dtype, count, bands, rows
         for row in minima.tolist()
     ]
     assert keys.tolist() == expected
+
+
+@over("bits", [1, 2])
+@over("width", [8, 16, 24, 64, 72, 128, 200, 512, 1024])
+@over("offset", [0, 1, 3])
+def test_minima_of_few_bits_count_and_have_keys_as_unpacked_ones(sketch, width, bits, offset):
+    minima = np.random.default_rng(width).integers(0, 2**bits, (9, width), np.uint8)
+    content = bytes(offset) + pack_minima(minima, bits).tobytes()
+    packed = np.frombuffer(content, np.uint8, offset=offset).reshape(9, width * bits // 8)
+    bands, rows = width // 5, 5
+
+    one_by_one = sketch.agreements(packed, packed[::-1], bits=bits)
+    to_many = sketch.agreements(packed[:1], packed, bits=bits)
+    keys = sketch.band_keys(packed, bands=bands, rows=rows, bits=bits)
+
+    assert one_by_one.tolist() == (minima == minima[::-1]).sum(axis=1).tolist()
+    assert to_many.tolist() == (minima[0] == minima).sum(axis=1).tolist()
+    assert keys.tolist() == sketch.band_keys(minima, bands=bands, rows=rows).tolist()
+
+
+def test_minima_have_1_2_8_or_32_bits(sketch):
+    packed = np.zeros((2, 8), np.uint8)
+
+    for ask in (
+        lambda: sketch.agreements(packed, packed, bits=4),
+        lambda: sketch.band_keys(packed, bands=1, rows=1, bits=0),
+        lambda: sketch.band_keys(packed, bands=5, rows=13, bits=1),
+        lambda: sketch.band_keys(packed, bands=3, rows=11, bits=2),
+        lambda: sketch.keys_of_one(packed[:1], stored_bits=16, bands=1, rows=1),
+        lambda: sketch.keys_of_one(np.zeros((1, 256), np.uint8), stored_bits=1, bands=1, rows=1),
+    ):
+        with pytest.raises(ValueError, match=r"bits|bands"):
+            ask()
 
 
 @over("offset", [1, 2, 3])

@@ -9,6 +9,7 @@ from over import over
 
 from simdb.core.bits import bitmap
 from simdb.core.errors import CorruptError
+from simdb.core.vector_form import unpack_minima
 
 WIDTHS = (1, 3, 7, 15, 31, 32, 33, 63, 64, 65, 100, 128, 200)
 
@@ -141,7 +142,7 @@ def test_an_ordinal_without_a_vector_is_refused(search, missing):
         lambda: stored.between(ordinals, ordinals),
         lambda: stored.similarity(vectors[:1], np.array([0, 2], np.int64), ordinals),
         lambda: stored.measure_one(vectors[:1], [(3, 0), (missing, 0)], 0.5),
-        lambda: stored.agree_one(vectors[:1], ordinals, 4, 0),
+        lambda: stored.agree_one(vectors[:1], ordinals, 32, 0),
     ):
         with pytest.raises(CorruptError, match=f"ordinal {missing} has no vector"):
             ask()
@@ -170,7 +171,7 @@ def test_wrong_arguments_are_refused(search):
         lambda: stored.between(ordinals, ordinals[:2]),
         lambda: stored.scan(vectors, similarity=0.5, skip=None, after=ordinals[:2]),
         lambda: stored.measure_one(np.zeros((1, 31), np.uint8), [(3, 0)], 0.5),
-        lambda: stored.agree_one(vectors[:1], ordinals, 2, 0),
+        lambda: stored.agree_one(vectors[:1], ordinals, 4, 0),
     ):
         with pytest.raises((ValueError, TypeError)):
             call()
@@ -201,17 +202,17 @@ def test_measuring_one_query_keeps_the_similar_documents_best_first(search, widt
     assert stored.measure_one(vectors[:1], [], 0.5) == []
 
 
-@over("size", [1, 4])
+@over("bits", [1, 2, 8, 32])
+@over("width", [4, 12, 64, 96])
 @over("count", [0, 1, 8, 256])
-def test_the_equal_minima_of_one_signature_are_counted(search, count, size):
-    width = 4 * 24
+def test_the_equal_minima_of_one_signature_are_counted(search, count, width, bits):
     vectors = random_vectors(count, 256, width)
     stored = search.Vectors(width, [(9, oracle.displaced(vectors, 3))])
     ordinals = np.arange(9, 9 + count, dtype=np.uint32)
 
-    found = stored.agree_one(vectors[3:4], ordinals, size, 9)
+    found = stored.agree_one(vectors[3:4], ordinals, bits, 9)
 
-    places = vectors.reshape(256, -1, size).tolist()
+    places = unpack_minima(vectors, bits).tolist()
     counts = [
         sum(left == right for left, right in zip(places[at], places[3], strict=True))
         for at in range(count)

@@ -63,15 +63,16 @@ def test_a_stem_function_can_sketch_with_the_same_object(sketch):
     assert again[0].tolist() == sketch.quantise(expected)[0].tolist()
 
 
-@over("stored_bits", [8, 32])
+@over("stored_bits", [1, 2, 8, 32])
 @over("family", FAMILIES)
 def test_a_signature_is_that_of_the_batch(sketch, family, stored_bits):
     permutations = permutations_of(Minhash(permutations=24, family=family, seed=5))
     minima, features = sketch.sign_texts(
         TEXTS, replace=False, start=0, family=permutations, feature_bits=32, **SETTINGS
     )
-    stored = narrowed(minima, permutations) if stored_bits == 8 else minima
-    keys = sketch.band_keys(stored, bands=1, rows=24)
+    stored = narrowed(minima, permutations, stored_bits) if stored_bits < 32 else minima
+    words = stored if stored_bits == 32 else pack_minima(stored, stored_bits)
+    keys = sketch.band_keys(words, bands=1, rows=words.shape[1])
 
     signer = sketch.TextSigner(
         family=permutations, feature_bits=32, stored_bits=stored_bits, **SETTINGS
@@ -80,18 +81,19 @@ def test_a_signature_is_that_of_the_batch(sketch, family, stored_bits):
     for at, text in enumerate(TEXTS):
         bits, packed, count = signer.sign(text, False, 0)
         assert bits.tolist() == keys[at].tolist()
-        assert packed.tolist() == pack_minima(stored[at : at + 1]).tolist()
+        assert packed.tolist() == pack_minima(stored[at : at + 1], stored_bits).tolist()
         assert count == features[at]
 
 
-@over("stored_bits", [8, 32])
+@over("stored_bits", [1, 2, 8, 32])
 @over(("bands", "rows"), [(1, 1), (1, 24), (3, 8), (5, 4), (24, 1)])
 def test_keys_of_one_signature_are_those_of_many(sketch, bands, rows, stored_bits):
     generator = np.random.default_rng(bands)
-    kind = np.uint8 if stored_bits == 8 else np.uint32
-    minima = generator.integers(0, np.iinfo(kind).max, (1, 24), kind)
+    kind = np.uint32 if stored_bits == 32 else np.uint8
+    minima = generator.integers(0, 2**stored_bits, (1, 24), kind)
+    packed = pack_minima(minima, stored_bits)
 
-    keys = sketch.keys_of_one(pack_minima(minima), stored_bits=stored_bits, bands=bands, rows=rows)
+    keys = sketch.keys_of_one(packed, stored_bits=stored_bits, bands=bands, rows=rows)
 
     assert keys.tolist() == sketch.band_keys(minima, bands=bands, rows=rows)[0].tolist()
 

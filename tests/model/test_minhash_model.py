@@ -21,7 +21,7 @@ def some_options(chance):
         sketch=simdb.Minhash(
             shingle=1,
             permutations=permutations,
-            stored_bits=chance.choice([8, 32]),
+            stored_bits=chance.choice([1, 2, 8, 32]),
             weighting=chance.choice(["set", "bag", "tf"]),
             seed=chance.randrange(5),
         ),

@@ -5,6 +5,7 @@ import pytest
 from over import over
 
 import simdb
+from simdb.core.vector_form import minimum_type
 from simdb.plan.banding import (
     Background,
     Banding,
@@ -91,10 +92,12 @@ def test_bands_and_rows_by_hand_must_fit():
             Banding(bands, rows).check(128)
 
 
-@over("stored_bits", [8, 32])
+@over("stored_bits", [2, 8, 32])
 def test_equal_bands_have_equal_keys(stored_bits):
     sketch = simdb.Minhash(permutations=16, stored_bits=stored_bits)
-    minima = np.arange(32, dtype=np.uint8 if stored_bits == 8 else np.uint32).reshape(2, 16)
+    places = np.arange(32)
+    minima = places ^ places >> 2 ^ places >> 4  # all bands differ in their lowest bits, too
+    minima = (minima % 2**stored_bits).astype(minimum_type(stored_bits)).reshape(2, 16)
     minima[1, 4:8] = minima[0, 4:8]
     minima[1, 8:12] = minima[0, 4:8]
     signatures = simdb.Signatures(minima, sketch, np.zeros(2, np.bool_))

@@ -38,7 +38,7 @@ def texts(count, seed=1, *, changes=6, length=40):
 class SignedOracle:
     """Signatures by id, in the order of insertion; None for documents without features.
 
-    Minima of 8 bits agree by chance once in 256, and the estimate is corrected for that.  With
+    Minima of b bits agree by chance once in 2^b, and the estimate is corrected for that.  With
     `bands` and `rows`, only documents that agree in at least one band are compared.
     """
 
@@ -68,8 +68,9 @@ class SignedOracle:
 
     def similarity(self, agreeing):
         share = agreeing / self.sketch.permutations
-        if self.sketch.stored_bits == 8:
-            share = max((share - 1 / 256) / (1 - 1 / 256), 0.0)
+        if self.sketch.stored_bits < 32:
+            chance = 1 / 2**self.sketch.stored_bits
+            share = max((share - chance) / (1 - chance), 0.0)
         return float(np.float32(share))
 
     def is_compared(self, left, right):

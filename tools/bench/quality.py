@@ -7,12 +7,15 @@ weightings  every weighting and length of shingles; in languages with spaces als
             and with stems
 dimensions  64, 128 and 256 weights
 minhash     signatures of several sizes beside the default, and the errors of their estimates
+bytes       weights and minima of every width that take 32, 64, 128 and 256 bytes
 
 The folder has NAME.jsonl.gz and NAME.truth.tsv.gz (see `corpus.py`), a table with every pair that
 counts, because other pairs count as wrong.  NAME.pairs.tsv, if it exists, has
 pairs that people have judged: their row is the share of couples, a related and an unrelated pair,
 in which the related pair has the higher similarity.  The end are tables of docs/QUALITY.md: F1 at
-one threshold for all corpora, at the usual one, and at the best of each.
+one threshold for all corpora, at the usual one, and at the best of each.  Of `bytes` there is a
+table more: F1 at the usual threshold, its standard error over the seeds, and how much more it is
+than that of the first sketch of the size, with an interval of 90 % over corpora (bootstrap).
 """
 
 from collections.abc import Iterator
@@ -34,7 +37,7 @@ from corpus import (
 )  # fmt: skip
 from record import Record, markdown, options, recorded
 from simdb.core.choices import SimhashWeightingName
-from simdb.core.options import DIMENSIONS
+from simdb.core.options import DIMENSIONS, PERMUTATIONS_MOST
 
 SHINGLES = [("words", length) for length in (1, 2, 3, 4, 5)]
 SHINGLES += [("characters", length) for length in (3, 5, 8)]
@@ -45,6 +48,9 @@ FILTERS = {
 }  # fmt: skip
 FILTERED = ("binary", "tf", "tf-idf")
 SIZES = ((64, 8), (128, 8), (128, 32))  # minima and bits of each
+BYTES = (32, 64, 128, 256)
+FEW_BITS = (1, 2, 8)  # of each minimum
+DRAWS = 10_000  # of corpora, with replacement
 LEAST = 0.4  # documents without anything in common do not reach this similarity by chance
 STEPS = 1000  # thresholds from 0 to 1
 CURVE_STEP = 10  # a curve is stored at every tenth threshold
@@ -52,7 +58,7 @@ MANY_PAIRS = 1000  # with fewer pairs, the seed of the hash matters too much
 FEWEST_PAIRS = 20  # a corpus with fewer says too little
 FEWEST = 30  # pairs that a deviation needs
 BANDS = ((0.5, 0.6), (0.6, 0.7), (0.7, 0.8), (0.8, 0.9), (0.9, 1.0))  # of true similarities
-# The usual threshold by sketch and truth.
+# The usual threshold by measure and truth.
 USUAL = {("cosine", "jaccard"): 0.889, ("cosine", "tfidf"): 0.909}
 
 F32 = npt.NDArray[np.float32]
@@ -91,11 +97,13 @@ def main() -> None:
         arguments = record.arguments
         for corpus in read_corpora(arguments.folder, arguments.only):
             few = min((corpus.known[name] >= least).sum() for name, (_, least) in MEASURES.items())
-            seeds = arguments.seeds if few < MANY_PAIRS else 1
+            seeds = arguments.seeds if few < MANY_PAIRS or arguments.method == "bytes" else 1
             for label, sketch in METHODS[arguments.method](corpus):
                 if label.startswith(tuple(arguments.settings)):
                     judge(record, corpus, label, sketch, seeds)
         print_tables(record.rows)
+        if arguments.method == "bytes":
+            print_sizes(record.rows)
 
 
 def read_corpora(folder: Path, only: list[str]) -> Iterator[Corpus]:
@@ -139,15 +147,26 @@ def minhash(corpus: Corpus) -> Settings:
             yield f"MinHash {permutations} x {bits} bits, words {shingle}, {kind}", sketch
 
 
-METHODS = {"weightings": weightings, "dimensions": dimensions, "minhash": minhash}
+def sizes(corpus: Corpus) -> Settings:
+    for size in BYTES:
+        if 2 * size in DIMENSIONS:
+            yield f"{2 * size} weights", simdb.Simhash(dimensions=2 * size)
+        for bits in FEW_BITS:
+            count = size * 8 // bits
+            if count <= PERMUTATIONS_MOST:
+                sketch = simdb.Minhash(permutations=count, stored_bits=bits)
+                yield f"{count} x {bits} bits", sketch
+
+
+METHODS = {"weightings": weightings, "dimensions": dimensions, "minhash": minhash, "bytes": sizes}
 
 
 def judge(record: Record, corpus: Corpus, label: str, sketch: Sketch, seeds: int) -> None:
     """Add the rows of one corpus with one setting; the pairs of all seeds are counted together."""
-    found, scores, judged = np.zeros(STEPS + 1, np.int64), [], []
+    counts, scores, judged = [], [], []
     for seed in range(seeds):
-        counts, *each = measured(corpus, replace(sketch, seed=seed))
-        found += counts
+        found, *each = measured(corpus, replace(sketch, seed=seed))
+        counts.append(found)
         scores.append(each[0])
         judged.append(each[1])
     every = np.concatenate(scores)
@@ -155,14 +174,18 @@ def judge(record: Record, corpus: Corpus, label: str, sketch: Sketch, seeds: int
         "corpus": corpus.name, "setting": label, "seeds": seeds, "documents": len(corpus.texts),
         "bytes": sketch.vector_bytes,
     }  # fmt: skip
-    kind = "cosine" if isinstance(sketch, simdb.Simhash) else "jaccard"
     for truth, (_, least) in MEASURES.items():
-        is_true = np.tile(corpus.known[truth] >= least, seeds)
+        is_true = corpus.known[truth] >= least
+        usual = USUAL.get((sketch.scale_of().measure, truth), 0.8)
+        of_seeds = [
+            float(curve_of(found, own[is_true]).f1[round(usual * STEPS)])
+            for found, own in zip(counts, scores, strict=True)
+        ]
         more = {
-            "truth": truth, "pairs": int(is_true.sum()) // seeds,
-            "usual": USUAL.get((kind, truth), 0.8),
+            "truth": truth, "pairs": int(is_true.sum()), "usual": usual, "f1_of_seeds": of_seeds,
         }  # fmt: skip
-        add_curves(record, f"{corpus.name}: {label}, {truth}", found, every[is_true], facts | more)
+        what, true_scores = f"{corpus.name}: {label}, {truth}", every[np.tile(is_true, seeds)]
+        add_curves(record, what, sum(counts), true_scores, facts | more)
     if 0 < corpus.is_related.sum() < len(corpus.is_related):
         shares = [rightly_ordered(each, corpus.is_related) for each in judged]
         what = f"{corpus.name}: {label}, related pairs before unrelated"
@@ -171,7 +194,7 @@ def judge(record: Record, corpus: Corpus, label: str, sketch: Sketch, seeds: int
         record.add(what, float(np.mean(shares)), "", note=note, facts=judged_facts)
     # The table of truth has what these estimate.
     known = {"words 1, tf": "tf", "words 1, tf-idf": "tfidf"}.get(label)
-    known = "jaccard" if kind == "jaccard" and label.endswith("set") else known
+    known = "jaccard" if label.endswith("set") else known
     for low, high in BANDS if known else ():
         chosen = np.flatnonzero((corpus.known[known] >= low) & (corpus.known[known] < high))
         if len(chosen) >= FEWEST:
@@ -204,12 +227,7 @@ def add_curves(
     record: Record, what: str, found: I64, true_scores: F32, facts: dict[str, Any]
 ) -> None:
     """Add a row with the best F1, its curve over all thresholds, and what the usual one gives."""
-    reached = np.bincount(steps_of(true_scores), minlength=STEPS + 1)
-    hits = np.cumsum(reached[::-1])[::-1]
-    total = np.maximum(np.cumsum(found[::-1])[::-1], hits)
-    made = Curve(
-        np.arange(STEPS + 1) / STEPS, hits / np.maximum(total, 1), hits / max(len(true_scores), 1)
-    )
+    made = curve_of(found, true_scores)
     values = made.f1
     values[: int(LEAST * STEPS)] = 0
     best, usual = int(np.median(np.flatnonzero(values == values.max()))), facts["usual"]
@@ -224,11 +242,46 @@ def add_curves(
     record.add(what, float(values[best]), "", note=note, facts=facts)
 
 
+def curve_of(found: I64, true_scores: F32) -> Curve:
+    """Return the curve of pairs that were `found` at each step, of which some are true."""
+    reached = np.bincount(steps_of(true_scores), minlength=STEPS + 1)
+    hits = np.cumsum(reached[::-1])[::-1]
+    total = np.maximum(np.cumsum(found[::-1])[::-1], hits)
+    return Curve(
+        np.arange(STEPS + 1) / STEPS, hits / np.maximum(total, 1), hits / max(len(true_scores), 1)
+    )
+
+
 def rightly_ordered(scores: F32, is_related: npt.NDArray[np.bool_]) -> float:
     """Return the share of couples in which the related pair scores higher; a tie counts half."""
     related, ordered = scores[is_related], np.sort(scores[~is_related])
     below = np.searchsorted(ordered, related, "left") + np.searchsorted(ordered, related, "right")
     return float(below.mean() / 2 / len(ordered))
+
+
+def print_sizes(rows: list[dict[str, Any]]) -> None:
+    """Print the sketches of each size, and by how much each is better than the first of them."""
+    counted = [
+        row for row in rows if row.get("truth") == "jaccard" and row["pairs"] >= FEWEST_PAIRS
+    ]
+    lines = []
+    for size in BYTES:
+        chosen = [row for row in counted if row["bytes"] == size]
+        # F1 by sketch, corpus and seed.
+        every = {
+            setting: np.array([row["f1_of_seeds"] for row in chosen if row["setting"] == setting])
+            for setting in dict.fromkeys(row["setting"] for row in chosen)
+        }
+        first = next(iter(every.values()))
+        draws = np.random.default_rng(0).integers(0, len(first), (DRAWS, len(first)))
+        for setting, found in every.items():
+            error = found.mean(axis=0).std(ddof=1) / found.shape[1] ** 0.5
+            gains = (found - first).mean(axis=1)
+            low, high = np.quantile(gains[draws].mean(axis=1), (0.05, 0.95))
+            more = f"{gains.mean():+.3f} ({low:+.3f} to {high:+.3f})"
+            lines.append([str(size), setting, f"{found.mean():.3f}", f"{error:.4f}", more])
+    print("\n### By bytes\n")
+    print(markdown(["bytes", "sketch", "f1", "error", "more"], lines))
 
 
 def steps_of(scores: F32) -> npt.NDArray[np.int32]:

@@ -58,7 +58,7 @@ def some_minhash(chance):
         weighting=weighting,
         permutations=chance.choice([16, 24, 64, 128]),
         **some_cleaning(chance),
-        stored_bits=chance.choice([8, 32]),
+        stored_bits=chance.choice([1, 2, 8, 32]),
         family=chance.choice(families) if weighting in ("set", "bag") else families[0],
         feature_bits=chance.choice([32, 64]),
         seed=chance.randrange(3),
@@ -248,7 +248,7 @@ class Many(Few):
                 shingle=1,
                 weighting=chance.choice(["set", "bag"]),
                 permutations=chance.choice([64, 128]),
-                stored_bits=chance.choice([8, 32]),
+                stored_bits=chance.choice([1, 2, 8, 32]),
             )
         else:
             sketch = simdb.Simhash(

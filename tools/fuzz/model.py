@@ -191,7 +191,8 @@ class Model:
             return found
         if self.is_minhash:
             agreeing = (self.rows[places] == entry.row).sum(axis=1) / self.rows.shape[1]
-            chance = 1 / 256 if self.options.sketch.stored_bits == 8 else 0
+            bits = self.options.sketch.stored_bits
+            chance = 1 / 2**bits if bits < 32 else 0
             return np.maximum((agreeing - chance) / (1 - chance), 0)
         vector = entry.row.astype(np.float32)
         for start in range(0, len(places), MEASURED):

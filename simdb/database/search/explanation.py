@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.core import kernel
 from simdb.core.arrays import EMPTY, Id, sorted_unique
 from simdb.core.bits import FINGERPRINT_BITS, leading_masks, set_bits
 from simdb.core.decoding import as_text
-from simdb.core.documents import NamedFeatures, differing, estimates
+from simdb.core.documents import COUNTED_MAX, NamedFeatures, estimates
 from simdb.core.dtypes import F32, F64, I64, U8
 from simdb.core.errors import InputError
 from simdb.core.options import EXHAUSTIVE
@@ -225,7 +224,7 @@ def _by_signatures(
     faults = _empty(sides)
     agreeing, tables = 0, tuple[int, ...]()
     if not faults:
-        agreeing = int(kernel.agreements(*map(bands.minima_of, vectors))[0])
+        agreeing = int(bands.agreements(*vectors)[0])
         tables = tuple(np.flatnonzero(bands.agreeing(*vectors)[0]).tolist())
     similarity = np.float32(0) if faults else estimates([agreeing], sketch)[0]
     counts = f"{agreeing} of {sketch.permutations} minima agree, similarity {similarity:.3f}"
@@ -240,7 +239,7 @@ def _by_signatures(
     features, shared_count = differences(left.features, right.features)
     return Explanation(
         left=left.id, right=right.id,
-        distance=int(differing(np.array([similarity]), sketch)[0]), similarity=float(similarity),
+        distance=min(sketch.permutations - agreeing, COUNTED_MAX), similarity=float(similarity),
         bits=(), probability=None, tables=tables, table_count=bands.table_count, flips=0,
         is_match=not faults, is_found=not faults and is_reached, plan=plan, probe=None,
         reason=_in_words(

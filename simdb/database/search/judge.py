@@ -309,13 +309,14 @@ def estimate_deviation(options: Options, similarity: float) -> float:
     """Return the standard deviation of an estimate of a similarity.
 
     Each of d weights is a normal variable, so the cosine of d pairs of them varies by
-    (1 - c^2) / sqrt(d).  A minimum agrees with probability j.
+    (1 - c^2) / sqrt(d).  A minimum of b bits agrees with probability p = j + (1 - j) / 2^b, and j
+    is estimated from the share of those that agree (Li & Koenig 2010, section 2.1).
     """
+    sketch: Any = options.sketch
     if options.is_minhash:
-        permutations: int = options.sketch.permutations  # type: ignore[union-attr]
-        return sqrt(similarity * (1 - similarity) / permutations)
-    dimensions: int = options.sketch.dimensions  # type: ignore[union-attr]
-    return (1 - similarity**2) / sqrt(dimensions)
+        agreeing = similarity + (1 - similarity) * sketch.chance
+        return sqrt(agreeing * (1 - agreeing) / sketch.permutations) / float(1 - sketch.chance)
+    return float((1 - similarity**2) / sqrt(sketch.dimensions))
 
 
 def _reader_of(texts: Texts | None) -> Reader:

@@ -50,7 +50,7 @@ class SignatureVectors:
         self._bands = bands
         self._segments = segments
         self._vectors = kernel.Vectors(width, segments)
-        self._size = bands.sketch.stored_bits // 8
+        self._bits = bands.sketch.stored_bits
         self._estimates = _estimates(bands.sketch)
         self._group = max(COMPARED_BYTES // width, 1)
 
@@ -77,17 +77,17 @@ class SignatureVectors:
         `query`: a packed signature uint8[1, width].  The ordinals ascend.
         """
         known = self._estimates
-        rows = self._vectors.agree_one(query, ordinals, self._size, self._least(similarity))
+        rows = self._vectors.agree_one(query, ordinals, self._bits, self._least(similarity))
         return [(ordinal, len(known) - 1 - count, known[count]) for ordinal, count in rows]
 
     def of_pairs(self, queries: U8, which: npt.NDArray[np.integer], ordinals: U32) -> F32:
         """Return the similarities of queries[which[i]] and ordinals[i]."""
-        found = self._compared(self._agreements, lambda part: queries[which[part]], ordinals)
+        found = self._compared(self._bands.agreements, lambda part: queries[which[part]], ordinals)
         return estimates(found, self._bands.sketch)
 
     def between(self, left: U32, right: U32) -> F32:
         """Return the similarities of the stored signatures left[i] and right[i]."""
-        found = self._compared(self._agreements, lambda part: self.gather(left[part]), right)
+        found = self._compared(self._bands.agreements, lambda part: self.gather(left[part]), right)
         return estimates(found, self._bands.sketch)
 
     def shared_bands(self, left: U32, right: U32) -> Bools:
@@ -106,15 +106,14 @@ class SignatureVectors:
         `first`: so many of each segment are enough, 0 for all.  Return offsets, ordinals and
         similarities in the same order as `kernel.Vectors.scan`.
         """
-        minima, least = self._bands.minima_of(queries), self._least(similarity)
+        least = self._least(similarity)
         parts = [(np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint16))]
         for start, vectors in self._segments:
-            stored = self._bands.minima_of(vectors)
-            for query, own in enumerate(minima):
+            for query, own in enumerate(queries):
                 begin = (
-                    0 if after is None else min(max(int(after[query]) + 1 - start, 0), len(stored))
+                    0 if after is None else min(max(int(after[query]) + 1 - start, 0), len(vectors))
                 )
-                agreeing = kernel.agreements(own[None], stored[begin:])
+                agreeing = self._bands.agreements(own[None], vectors[begin:])
                 (similar,) = (agreeing >= least).nonzero()
                 if not len(similar):
                     continue
@@ -135,14 +134,14 @@ class SignatureVectors:
         All are compared.  Return offsets, ordinals, numbers of minima that differ and similarities,
         the most similar first; of equally similar ones, those with the lowest ordinals.
         """
-        minima, count = self._bands.minima_of(queries), self._bands.sketch.permutations
+        count = self._bands.sketch.permutations
         every = [_Best(k, count) for _ in queries]
         for start, vectors in self._segments:
             # All queries pass over a group of signatures while it is in the cache.
             for first in range(0, len(vectors), self._group):
-                stored = self._bands.minima_of(vectors[first : first + self._group])
-                for query, best in zip(minima, every, strict=True):
-                    agreeing = kernel.agreements(query[None], stored)
+                stored = vectors[first : first + self._group]
+                for query, best in zip(queries, every, strict=True):
+                    agreeing = self._bands.agreements(query[None], stored)
                     best.offer(start + first, agreeing, skip)
         ranks = [np.empty(0, np.uint64), *(best.sorted() for best in every)]
         offsets, found = offsets_of([len(each) for each in ranks[1:]]), np.concatenate(ranks)
@@ -173,10 +172,6 @@ class SignatureVectors:
         starts = range(0, max(len(right), 1), self._group)
         parts = [slice(start, start + self._group) for start in starts]
         return np.concatenate([compare(left_of(part), self.gather(right[part])) for part in parts])
-
-    def _agreements(self, left: U8, right: U8) -> U16:
-        bands = self._bands
-        return np.asarray(kernel.agreements(bands.minima_of(left), bands.minima_of(right)))
 
 
 class _Best:

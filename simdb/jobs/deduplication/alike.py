@@ -31,7 +31,7 @@ from simdb.core.options import Bits, Minhash, Options
 from simdb.core.progress import Report
 from simdb.core.text_sketch import TextSketch
 from simdb.core.threads import mapped, run_all
-from simdb.core.vector_form import unpack_minima
+from simdb.core.vector_form import rows_of_minima
 from simdb.database import Places, Remembered, TextsByOrdinal, estimate_deviation, settled
 from simdb.jobs.deduplication.minima import (
     COMPARED_MINIMA,
@@ -215,8 +215,9 @@ def apart(sketch: TextSketch, bits: U64, vectors: U8, left: I64, right: I64) -> 
 
 def _agreeing(sketch: Minhash, vectors: U8, left: I64 | U32, right: I64 | U32) -> F32:
     """Return the similarities that signatures estimate."""
-    one, other = (unpack_minima(vectors[each], sketch.stored_bits) for each in (left, right))
-    return estimates(kernel.agreements(one, other), sketch)
+    bits = sketch.stored_bits
+    one, other = (rows_of_minima(vectors[each], bits) for each in (left, right))
+    return estimates(kernel.agreements(one, other, bits=min(bits, 8)), sketch)
 
 
 def _check(similarity: float | None, recall: float | None) -> None:

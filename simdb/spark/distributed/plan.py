@@ -195,7 +195,7 @@ class PairsPlan:
         if self.method == BY_BANDS:
             if not isinstance(sketches, Signatures):
                 raise InputError(f"the plan is of signatures, got {describe(sketches)}")
-            return self._checked(pack_minima(sketches.minima))
+            return self._checked(pack_minima(sketches.minima, sketches.sketch.stored_bits))
         bits = sketches.bits if isinstance(sketches, Fingerprints) else sketches
         if isinstance(self.exchange, ByHashes):
             return self._checked(bits)
@@ -665,8 +665,8 @@ class ByBands(_ByTables):
 
     def _alike(self, rows: U8, couples: Couples) -> Couples:
         """Return the couples whose signatures are similar enough, with their similarities."""
-        sketch, minima = self.bands.sketch, self.bands.minima_of
-        agreeing = kernel.agreements(minima(rows[couples.left]), minima(rows[couples.right]))
+        sketch = self.bands.sketch
+        agreeing = self.bands.agreements(rows[couples.left], rows[couples.right])
         similarities = estimates(agreeing, sketch)
         measured = replace(
             couples, distances=differing(similarities, sketch), similarities=similarities

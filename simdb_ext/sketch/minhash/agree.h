@@ -1,8 +1,10 @@
-/* `agree_narrow` and `agree_wide`: a vector of minima at a time. */
+/* `agree_narrow` and `agree_wide`: a vector of minima at a time.  `agree_one_bit` and
+   `agree_two_bits`: a word of them. */
 
 #ifndef SIMDB_AGREE_H
 #define SIMDB_AGREE_H
 
+#include "few_bits.h"
 #include "vector.h"
 
 VECTOR_INLINE int agree_at(const uint8_t *left, const uint8_t *right, const size_t size)
@@ -63,6 +65,27 @@ static void agree_wide(const void *left, int is_one, const void *right, int64_t 
                        uint16_t *agreeing)
 {
     agree_rows(left, is_one, right, count, width, 4, agreeing);
+}
+
+VECTOR_INLINE void agree_few(const uint8_t *left, int is_one, const uint8_t *right, int64_t count,
+                             int width, const int bits, uint16_t *agreeing)
+{
+    const size_t bytes = (size_t)(width * bits / 8);
+
+    for (int64_t i = 0; i < count; i++, right += bytes, left += is_one ? 0 : bytes)
+        agreeing[i] = (uint16_t)few_bits_equal(left, right, bytes, bits);
+}
+
+static void agree_one_bit(const void *left, int is_one, const void *right, int64_t count,
+                          int width, uint16_t *agreeing)
+{
+    agree_few(left, is_one, right, count, width, 1, agreeing);
+}
+
+static void agree_two_bits(const void *left, int is_one, const void *right, int64_t count,
+                           int width, uint16_t *agreeing)
+{
+    agree_few(left, is_one, right, count, width, 2, agreeing);
 }
 
 #endif

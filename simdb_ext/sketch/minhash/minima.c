@@ -69,10 +69,20 @@ void minima_end(struct minima *minima, const struct minima_family *family, uint3
     memcpy(row, minima->values, (size_t)family->count * sizeof *row);
 }
 
-void minima_narrow(const uint32_t *minima, const struct minima_family *family, uint8_t *packed)
+void minima_narrow(const uint32_t *minima, const struct minima_family *family, int bits,
+                   uint8_t *packed)
 {
-    for (int i = 0; i < family->count; i++)
-        packed[i] = (uint8_t)(minima[i] * ((uint32_t)(family->multipliers[i] >> 32) | 1) >> 24);
+    const int each = 8 / bits; /* minima in a byte */
+
+    for (int i = 0; i < family->count; i += each) {
+        unsigned byte = 0;
+
+        for (int j = 0; j < each; j++) {
+            uint32_t factor = (uint32_t)(family->multipliers[i + j] >> 32) | 1;
+            byte |= minima[i + j] * factor >> (32 - bits) << j * bits;
+        }
+        *packed++ = (uint8_t)byte;
+    }
 }
 
 void minima_pack(const uint32_t *minima, const struct minima_family *family, uint8_t *packed)
@@ -114,28 +124,28 @@ int64_t minima_of_features(const struct minima_functions *functions,
 #define AT_ONCE 4
 
 /* Return one minimum; a minimum of 32 bits may lie at any address. */
-static inline uint32_t minimum_at(const uint8_t *minima, int size, int64_t place)
+static inline uint32_t minimum_at(const uint8_t *minima, int bits, int64_t place)
 {
     uint32_t minimum;
 
-    if (size == 1)
-        return minima[place];
+    if (bits < 32)
+        return minima[place * bits >> 3] >> (place * bits & 7) & ((1u << bits) - 1);
     memcpy(&minimum, minima + place * 4, sizeof minimum);
     return minimum;
 }
 
 /* Write the keys of four bands, given the place of the first minimum of each band, and the first
    values of the keys. */
-static inline void four_keys(const uint8_t *minima, int size, const int64_t *places, int rows,
+static inline void four_keys(const uint8_t *minima, int bits, const int64_t *places, int rows,
                              uint64_t *keys)
 {
     uint64_t first = keys[0], second = keys[1], third = keys[2], fourth = keys[3];
 
     for (int j = 0; j < rows; j++) {
-        first = mix_final(first ^ minimum_at(minima, size, places[0] + j));
-        second = mix_final(second ^ minimum_at(minima, size, places[1] + j));
-        third = mix_final(third ^ minimum_at(minima, size, places[2] + j));
-        fourth = mix_final(fourth ^ minimum_at(minima, size, places[3] + j));
+        first = mix_final(first ^ minimum_at(minima, bits, places[0] + j));
+        second = mix_final(second ^ minimum_at(minima, bits, places[1] + j));
+        third = mix_final(third ^ minimum_at(minima, bits, places[2] + j));
+        fourth = mix_final(fourth ^ minimum_at(minima, bits, places[3] + j));
     }
     keys[0] = first;
     keys[1] = second;
@@ -143,7 +153,7 @@ static inline void four_keys(const uint8_t *minima, int size, const int64_t *pla
     keys[3] = fourth;
 }
 
-void bands_keys(const void *minima, int size, int64_t count, int width, int bands, int rows,
+void bands_keys(const void *minima, int bits, int64_t count, int width, int bands, int rows,
                 uint64_t *keys)
 {
     const int64_t all = count * bands;
@@ -160,10 +170,12 @@ void bands_keys(const void *minima, int size, int64_t count, int width, int band
             band = band + 1 < bands ? band + 1 : 0;
             signature += band == 0;
         }
-        if (size == 1)
-            four_keys(minima, 1, places, rows, found);
+        if (bits == 8)
+            four_keys(minima, 8, places, rows, found);
+        else if (bits == 32)
+            four_keys(minima, 32, places, rows, found);
         else
-            four_keys(minima, 4, places, rows, found);
+            four_keys(minima, bits, places, rows, found);
         memcpy(keys + i, found, 8 * (size_t)some);
     }
 }

@@ -56,10 +56,12 @@ void minima_add(const struct minima_functions *functions, struct minima *minima,
 /* Write the finished signature of a document that had features. */
 void minima_end(struct minima *minima, const struct minima_family *family, uint32_t *row);
 
-/* Write a signature as it is stored: minimum i in byte i, or in the four bytes from 4 i on, the
-   least significant first.  A minimum of one byte is the highest byte of the minimum of 32 bits
-   times an odd number, which its permutation has. */
-void minima_narrow(const uint32_t *minima, const struct minima_family *family, uint8_t *packed);
+/* Write a signature as it is stored: minimum i in the `bits` bits from bit i * bits on, the lowest
+   bit of a byte first, or in the four bytes from 4 i on, the least significant first.  A minimum of
+   `bits` bits, 8, 2 or 1, has the highest bits of the minimum of 32 bits times an odd number, which
+   its permutation has. */
+void minima_narrow(const uint32_t *minima, const struct minima_family *family, int bits,
+                   uint8_t *packed);
 void minima_pack(const uint32_t *minima, const struct minima_family *family, uint8_t *packed);
 
 /* Write the signature of one document.  Feature i occurs counts[i] times, or once if `counts` is
@@ -69,8 +71,9 @@ int64_t minima_of_features(const struct minima_functions *functions,
                            const uint32_t *counts, int64_t count, uint32_t *row);
 
 /* Write to keys[i * bands + b] the hash of b and of the minima b * rows .. b * rows + rows - 1 of
-   signature i.  Minima have `size` bytes, 1 or 4; signatures lie `width` minima apart. */
-void bands_keys(const void *minima, int size, int64_t count, int width, int bands, int rows,
+   signature i.  Minima have `bits` bits, 32, 8, 2 or 1, and are packed as by the functions above;
+   signatures lie `width` minima, which are whole bytes, apart. */
+void bands_keys(const void *minima, int bits, int64_t count, int width, int bands, int rows,
                 uint64_t *keys);
 
 #endif
