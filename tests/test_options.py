@@ -153,6 +153,24 @@ def test_a_vector_takes_half_a_byte_a_dimension(dimensions, stores, width):
     assert simdb.Minhash(permutations=512, stored_bits=2).vector_bytes == 128
 
 
+@over("size", [32, 64, 128, 256])
+def test_a_sketch_is_chosen_for_so_many_bytes(size):
+    options = simdb.Options(bytes=size, similarity=0.9)
+
+    assert options.sketch.vector_bytes == size
+    assert options == simdb.Options(sketch=options.sketch, similarity=0.9)
+    assert replace(options, recall=0.5).sketch == options.sketch
+    assert decode_options(encode_options(settled(options))) == settled(options)
+    with pytest.raises(simdb.OptionError, match="leave out bytes= or sketch="):
+        simdb.Options(bytes=size, sketch=simdb.Simhash())
+
+
+def test_other_sizes_of_sketches_are_refused_with_those_there_are():
+    for size in (0, 48, 64.0, "64", True):
+        with pytest.raises(simdb.OptionError, match="bytes must be one of 32, 64, 128, 256, got"):
+            simdb.Options(bytes=size)
+
+
 @over("stored_bits", [1, 2])
 def test_minima_of_few_bits_fill_bytes(stored_bits):
     with pytest.raises(simdb.OptionError, match=r"permutations must be a multiple of 8 .* 100"):

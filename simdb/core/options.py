@@ -7,7 +7,7 @@ verb searches is a `Search`, for a caller who knows better than the planner.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import InitVar, dataclass, fields
 from typing import Any, ClassVar, TypeAlias, cast, get_args
 
 from simdb.core import choices, scales
@@ -30,6 +30,7 @@ PERMUTATIONS_LEAST, PERMUTATIONS_MOST = 1, 1024
 PERMUTATIONS_STEP = 8  # minima that the kernel makes at a time
 STORED_BITS = (1, 2, 8, 32)
 FEATURE_BITS = (32, 64)
+SKETCH_BYTES = (32, 64, 128, 256)
 USUAL_RECALL, CONVERTED_DIGITS = 0.95, 3  # of a threshold: the cosine .889 is .8
 NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = get_args(choices.ClustersName)
 NO_TIMES, INSERTED, SEEN = get_args(choices.TimesName)
@@ -319,6 +320,7 @@ class Bits(TextSketch):
 
 
 AnySketch: TypeAlias = Simhash | Minhash | Bits
+USUAL_SKETCH = Simhash()
 
 
 @answering
@@ -328,6 +330,8 @@ class Options:
 
     `sketch`: a `Simhash`, which makes a fingerprint of each document, a `Minhash`, which makes a
     signature, or `Bits`, whose documents are hashes.
+    `bytes`, 32, 64, 128 or 256, in place of `sketch`: the best sketch of so many bytes for texts,
+    by Jaccard's similarity: a `Minhash` with `stored_bits=2` (docs/QUALITY.md).
     `similarity`, `distance`, `recall`: the defaults of queries.  The similarity of texts is
     Jaccard's, of the sets of their shingles (0.8 if you give none); of vectors, and of a `Simhash`
     whose features have weights, it is the cosine (0.889): see `measure`.  `distance` works only
@@ -364,7 +368,8 @@ class Options:
     must then be texts or lists of tokens.
     """
 
-    sketch: AnySketch = field(default_factory=Simhash)
+    sketch: AnySketch = USUAL_SKETCH
+    bytes: InitVar[int | None] = None
     blocks: int = _OF_SKETCH
     leading: int = _OF_SKETCH
     bands: int | None = None
@@ -381,8 +386,12 @@ class Options:
     passages: bool = False
     features: bool = False
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, bytes: int | None) -> None:
         """Raise OptionError for an impossible value."""
+        if bytes is not None:
+            if self.sketch is not USUAL_SKETCH:
+                raise OptionError("bytes= chooses the sketch; leave out bytes= or sketch=")
+            object.__setattr__(self, "sketch", sketch_of_bytes(bytes))
         if not isinstance(self.sketch, Simhash | Minhash | Bits):
             raise OptionError(
                 "sketch must be a simdb.Simhash, simdb.Minhash or simdb.Bits, got"
@@ -608,6 +617,13 @@ class Options:
                     f"bands={self.bands} of rows={self.rows} need {self.bands * self.rows} minima,"
                     f" but permutations={sketch.permutations}"
                 )
+
+
+def sketch_of_bytes(size: int) -> Minhash:
+    """Return the best sketch of `size` bytes for texts; OptionError unless one was chosen."""
+    one_of("bytes", size, SKETCH_BYTES)
+    bits = 2  # one bit tells little more, and takes twice as many minima, and more tables
+    return Minhash(permutations=size * 8 // bits, stored_bits=bits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,9 @@ STEPS = 400  # steps of similarity, from 0 to 1, in a background
 UNRELATED_MEAN, BOILERPLATE_SHARE, BOILERPLATE_MEAN = 0.01, 0.005, 0.1
 # Looking up one band costs as much as measuring one candidate: both wait for memory about as long.
 LOOKUP_COST = 1.0
+# Minima of 1 or 2 bits are chosen to be small.  A table beside them takes 13 bytes a document, so
+# it must save so many candidates.  Queries are no slower with half the tables, of fewer rows.
+FEW_BITS_TABLE_COST = 100.0
 KEYED_SIGNATURES = 1 << 14  # signatures at a time, whose minima then stay in the cache
 
 
@@ -217,10 +220,10 @@ def choose(
     """Return the banding with the least cost of a query among those that reach `recall`.
 
     At least the share `recall` of the documents at exactly `similarity` are then candidates, and a
-    larger share of more similar ones.  The cost is looking up every band and measuring the
-    expected candidates among `documents`.  For each number of rows the fewest sufficient bands are
-    considered, unless they are more than `bands_max`.  Raises OptionError if even bands of
-    one row do not reach the recall.
+    larger share of more similar ones.  The cost is looking up every band, or storing its table
+    beside minima of few bits, and measuring the expected candidates among `documents`.  For each
+    number of rows the fewest sufficient bands are considered, unless they are more than
+    `bands_max`.  Raises OptionError if even bands of one row do not reach the recall.
     """
     if not 0 < similarity <= 1 or not 0 < recall <= 1:
         raise OptionError(
@@ -243,7 +246,8 @@ def choose(
 
     def cost(banding: Banding) -> float:
         """Return the cost of a query, in look-ups."""
-        return banding.bands * LOOKUP_COST + documents * _candidates(banding, stored_bits)
+        table = LOOKUP_COST if stored_bits >= 8 else FEW_BITS_TABLE_COST
+        return banding.bands * table + documents * _candidates(banding, stored_bits)
 
     return min(served, key=cost)
 

@@ -1,6 +1,9 @@
 """Databases of MinHash signatures: each command with --minhash."""
 
+from dataclasses import replace
+
 import pytest
+from over import over
 
 import simdb
 
@@ -34,6 +37,28 @@ def test_each_option_reaches_the_database(simdb_run):
         permutations=64, stored_bits=8, shingle=2, weighting="bag", family="mersenne"
     )
     assert (options.bands, options.rows, options.similarity) == (6, 5, 0.7)
+
+
+def test_the_sketch_of_so_many_bytes_is_chosen(simdb_run):
+    ran = simdb_run("create", "db", "--bytes", "128", "--shingle", "2")
+
+    with simdb.open("db", "r") as database:
+        sketch = database.options.sketch
+    assert ran.code == 0
+    assert sketch.vector_bytes == 128
+    assert sketch == replace(simdb.Options(bytes=128).sketch, shingle=2)
+    again = simdb_run("dedup", "--db", "db", "-", "--bytes", "64", "--shingle", "2", given="{}")
+    assert again.code == 2
+    assert "--permutations 512, not 256" in again.notes
+
+
+@over("flag", [["--minhash"], ["--stored-bits", "2"], ["--dimensions", "64"], ["--preset", "moz"]])
+def test_bytes_go_with_no_other_choice_of_a_sketch(simdb_run, flag):
+    ran = simdb_run("create", "db", "--bytes", "128", *flag)
+
+    assert ran.code == 2
+    assert f"--bytes chooses the sketch, so leave out {flag[0]}" in ran.notes
+    assert "32, 64, 128, 256" in simdb_run("create", "db", "--bytes", "100").notes
 
 
 @pytest.mark.usefixtures("stored")

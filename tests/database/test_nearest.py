@@ -11,7 +11,7 @@ import pytest
 from oracle import cosine, quantised
 from over import over
 from pricing import tables_first
-from signature_oracle import NARROW, WIDE, SignedOracle, texts
+from signature_oracle import EVERY_WIDTH, SignedOracle, texts
 from stepping import all_steps
 from weighted import fingerprints
 
@@ -225,7 +225,7 @@ def test_by_bits_the_nearest_are_found_for_certain(with_bits, searched, k, recal
 # Signatures
 
 
-@pytest.fixture(params=[NARROW, WIDE], ids=["8 bits", "32 bits"])
+@pytest.fixture(params=EVERY_WIDTH.values(), ids=EVERY_WIDTH)
 def with_signatures(request, open_database):
     """A database of 90 texts, some deleted, an empty one, and its oracle."""
     database = open_database(options=request.param)

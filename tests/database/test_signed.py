@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from oracle import components, stars
-from signature_oracle import NARROW, WIDE, SignedOracle, texts
+from signature_oracle import EVERY_WIDTH, WIDE, SignedOracle, texts
 
 import simdb
 from simdb.plan.banding import Banding, candidate_probability
@@ -27,7 +27,7 @@ def oracle_of(options, documents, *, is_banded):
     return made
 
 
-@pytest.fixture(params=[NARROW, WIDE], ids=["8 bits", "32 bits"])
+@pytest.fixture(params=EVERY_WIDTH.values(), ids=EVERY_WIDTH)
 def options(request):
     return request.param
 
@@ -84,10 +84,13 @@ def test_what_is_of_fingerprints_or_another_sketch_is_refused(filled):
     assert "new" not in filled
 
 
-def test_the_recall_is_that_of_the_curve(open_database):
+@pytest.mark.parametrize(
+    ("stored_bits", "permutations", "rows"), [(1, 256, 16), (2, 128, 9), (32, 64, 5)]
+)
+def test_the_recall_is_that_of_the_curve(open_database, stored_bits, permutations, rows):
     # 2,000 pairs; 5 standard deviations: this fails by chance about once in two million runs.
-    sketch = simdb.Minhash(permutations=64, stored_bits=32)
-    options = simdb.Options(sketch=sketch, similarity=0.6, bands=12, rows=5)
+    sketch = simdb.Minhash(permutations=permutations, stored_bits=stored_bits)
+    options = simdb.Options(sketch=sketch, similarity=0.6, bands=12, rows=rows)
     database = open_database(options=options)
     generator = np.random.default_rng(11)
     shared = generator.integers(0, 2**63, (2000, 80), np.uint64)
@@ -100,7 +103,8 @@ def test_the_recall_is_that_of_the_curve(open_database):
     )
 
     share = np.mean([any(match.id == at for match in row) for at, row in enumerate(found)])
-    probability = float(candidate_probability(80 / 100, Banding(12, 5)))
+    banding = Banding(12, rows)
+    probability = float(candidate_probability(80 / 100, banding, stored_bits=stored_bits))
     assert abs(share - probability) < 5 * math.sqrt(probability * (1 - probability) / 2000)
 
 

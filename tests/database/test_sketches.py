@@ -18,7 +18,7 @@ def stored(database):
     "sketch",
     [
         simdb.Simhash(), simdb.Simhash(dimensions=64), simdb.Simhash(store_volatility=False),
-        simdb.Minhash(), simdb.Minhash(stored_bits=8),
+        simdb.Minhash(), simdb.Minhash(stored_bits=8), simdb.Minhash(stored_bits=1),
     ],
     ids=str,
 )  # fmt: skip

@@ -114,10 +114,11 @@ SKETCHES = [
     simdb.Simhash(dimensions=256),
     simdb.Minhash(permutations=128),
     simdb.Minhash(permutations=128, stored_bits=8),
+    simdb.Minhash(permutations=512, stored_bits=2),
 ]
 
 
-@pytest.mark.parametrize("sketch", SKETCHES, ids=["64", "256", "32 bits", "8 bits"])
+@pytest.mark.parametrize("sketch", SKETCHES, ids=["64", "256", "32 bits", "8 bits", "2 bits"])
 @pytest.mark.parametrize("part", [1, 5, 1 << 14])
 def test_documents_compare_as_in_a_database(monkeypatch, sketch, part):
     monkeypatch.setattr(alike, "SKETCHED_DOCUMENTS", part)

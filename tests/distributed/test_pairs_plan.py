@@ -220,7 +220,7 @@ def test_any_number_of_threads_finds_the_same_similar_pairs(monkeypatch, compare
     assert {(at, at + 1) for at in range(0, 1200, 2)} & set(found[0])
 
 
-@over(("stored_bits", "tasks", "chunk"), [(8, 1, 4), (32, 200, None)])
+@over(("stored_bits", "tasks", "chunk"), [(1, 9, None), (2, 40, 5), (8, 1, 4), (32, 200, None)])
 def test_parts_find_the_pairs_that_agree_in_a_band(stored_bits, tasks, chunk):
     generator = np.random.default_rng(3)
     words = [f"w{number}" for number in range(400)]

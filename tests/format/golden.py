@@ -17,6 +17,7 @@ import numpy as np
 import simdb
 from simdb.core.arrays import EMPTY
 from simdb.core.text_sketch import WEIGHT_BITS, IdfTable, directory_bits, idf_weight
+from simdb.core.vector_form import pack_minima
 from simdb.sketch.minhash_sketcher import MinHashSketcher
 from simdb.sketch.sketcher import Sketcher
 
@@ -181,6 +182,12 @@ SETS = {
         simdb.Minhash(permutations=104, stored_bits=8, edition=1),
     ),
     "minhash, stratified, features of 32 bits": (same, simdb.Minhash(feature_bits=32, edition=1)),
+    "minhash, stratified, 512 of 1 bit": (same, simdb.Minhash(permutations=512, stored_bits=1)),
+    "minhash, stratified, 256 of 2 bits": (same, simdb.Minhash(permutations=256, stored_bits=2)),
+    "minhash, one permutation, 72 of 2 bits, bag": (
+        same,
+        simdb.Minhash(permutations=72, stored_bits=2, family="one-permutation", weighting="bag"),
+    ),
     "words 3, second edition": (same, simdb.Simhash()),
     "lenient words 1, second edition": (same, simdb.Simhash(shingle=1, normalisation="lenient")),
 }
@@ -201,12 +208,12 @@ def fingerprint(name, text):
 
 
 def signature(options, document):
-    """Return the first minimum of a document's signature and the checksum of all minima."""
+    """Return the first minimum of a document's signature and the checksum of its stored form."""
     signatures = MinHashSketcher(options).signatures([document])
     if signatures.is_empty[0]:
         return "empty"
-    minima = signatures.minima[0].astype(f"<u{options.stored_bits // 8}")
-    return f"{int(minima[0]):08x} {zlib.crc32(minima.tobytes()):08x}"
+    packed = pack_minima(signatures.minima, options.stored_bits)
+    return f"{int(signatures.minima[0, 0]):08x} {zlib.crc32(packed.tobytes()):08x}"
 
 
 def made(texts):

@@ -28,6 +28,8 @@ SIMHASHES = (
 )
 MINHASHES = (
     simdb.Minhash(permutations=16, stored_bits=8),
+    simdb.Minhash(permutations=16, stored_bits=2),
+    simdb.Minhash(permutations=24, stored_bits=1),
     simdb.Minhash(permutations=16, family="one-permutation", feature_bits=64),
     simdb.Minhash(permutations=16, weighting="bag"),
 )

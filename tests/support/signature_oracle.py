@@ -17,6 +17,13 @@ NARROW = simdb.Options(
     growth=2,
 )
 WIDE = replace(NARROW, sketch=replace(NARROW.sketch, stored_bits=32), bands=10, rows=5)
+TWO_BITS = replace(
+    NARROW, sketch=replace(NARROW.sketch, permutations=96, stored_bits=2), bands=12, rows=7
+)
+ONE_BIT = replace(
+    NARROW, sketch=replace(NARROW.sketch, permutations=136, stored_bits=1), bands=12, rows=11
+)
+EVERY_WIDTH = {"1 bit": ONE_BIT, "2 bits": TWO_BITS, "8 bits": NARROW, "32 bits": WIDE}
 WORDS = [f"word{number}" for number in range(300)]
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import simdb
 from simdb.core.decoding import known_encoding
 from simdb.core.errors import OptionError
-from simdb.core.options import Bits, Minhash, Simhash
+from simdb.core.options import Bits, Minhash, Simhash, sketch_of_bytes
 from simdb.core.text_sketch import TextSketch, differing_options
 from simdb.files import read_file
 
@@ -20,6 +20,7 @@ Given = dict[str, Any]
 
 MINHASH = "minhash"  # the option that chooses MinHash; all other options are fields of a sketch
 BITS = "bits"  # the option that chooses hashes, beside which there is no other
+SIZED = ("preset", "dimensions", "minhash", "permutations", "stored_bits")  # --bytes says these
 PRESETS = {"paper": Simhash.paper(), "moz": Simhash.moz()}
 # Marks a value of --stop-words as the name of a file with the words.
 FILE_MARK = "@"
@@ -51,6 +52,7 @@ class SketchOptions:
     idf: str | None = None
     seed: int | None = None
     dimensions: int | None = None
+    bytes: int | None = None
     minhash: bool | None = None
     permutations: int | None = None
     stored_bits: int | None = None
@@ -72,12 +74,27 @@ class SketchOptions:
         start = (_fitted(self.idf) if self.idf else {}) | (
             _preset(self.preset) if self.preset else {}
         )
+        start |= self._of_bytes()
         named = asdict(self) | {
             "stop_words": _words(self.stop_words), MINHASH: self.minhash or None,
-            "preset": None, "idf": None,
+            "preset": None, "idf": None, "bytes": None,
             "html_weights": None if self.html_weights is None else tuple(sorted(self.html_weights)),
         }  # fmt: skip
         return start | {name: value for name, value in named.items() if value is not None}
+
+    def _of_bytes(self) -> Given:
+        """Return the options that --bytes chooses; OptionError for one of them beside it."""
+        if self.bytes is None:
+            return {}
+        for name in SIZED:
+            if getattr(self, name) is not None:
+                raise OptionError(f"--bytes chooses the sketch, so leave out {_flag(name)}")
+        sketch = sketch_of_bytes(self.bytes)
+        return {
+            MINHASH: True,
+            "permutations": sketch.permutations,
+            "stored_bits": sketch.stored_bits,
+        }
 
 
 def make_sketch(given: Given) -> Simhash | Minhash | Bits:
