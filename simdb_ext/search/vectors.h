@@ -54,7 +54,7 @@ size_t search_between(const struct search_vectors *vectors, const uint32_t *left
 size_t search_gather(const struct search_vectors *vectors, const uint32_t *ordinals, size_t count,
                      uint8_t *copies);
 
-/* Write in how many minima, each of `bits` bits, 1, 2, 8 or 32, the vectors agree with the query. */
+/* Write in how many minima of `bits` bits, 1, 2, 8 or 32, the vectors agree with the query. */
 size_t search_agreements(const struct search_vectors *vectors, const uint8_t *query, int bits,
                          const uint32_t *ordinals, size_t count, uint32_t *agreeing);
 
