@@ -316,8 +316,10 @@ Grains: TypeAlias = Ragged[np.uint64]
 # The features of documents, as few bytes of each as decide how similar documents are;
 # `simdb/sketch/exact_similarity.py` has the layout.
 PackedFeatures: TypeAlias = Ragged[np.uint8]
+# What a column by ordinal stores of each document: features, or its text.
+PackedBytes: TypeAlias = Ragged[np.uint8]
 NO_GRAINS = Ragged(np.zeros(1, np.int64), np.empty(0, np.uint64))
-NO_FEATURES = Ragged(np.zeros(1, np.int64), np.empty(0, np.uint8))
+NO_BYTES = Ragged(np.zeros(1, np.int64), np.empty(0, np.uint8))
 
 
 class Extras(NamedTuple):
@@ -325,6 +327,7 @@ class Extras(NamedTuple):
 
     grains: Grains | None = None
     features: PackedFeatures | None = None
+    texts: PackedBytes | None = None
 
     def taken(self, chosen: Any) -> "Extras":
         """Give those of some of the documents: `chosen` is a slice or positions."""

@@ -25,6 +25,7 @@ from simdb.core.options import Minhash
 from simdb.core.vector_form import minimum_type, unpack_minima
 
 _EMPTY = ", of an empty document"
+NO_TEXT = "the database stores no texts; create one with Options(texts=True)"
 COUNTED_MAX = 255  # the largest distance that a match can hold
 
 
@@ -147,10 +148,33 @@ DocumentLike: TypeAlias = (
 )
 
 
+class StoredText:
+    """What reads the text of a stored document: `_reader`, which only `readable` sets."""
+
+    __slots__ = ("_reader",)
+    _reader: Any
+
+    @property
+    def text(self) -> str | None:
+        """The stored text, read when it is asked for; None if the document was no text.
+
+        It is the text under this id at that moment, in the snapshot or transaction that answered
+        or, without one, in the database.  AttributeError if the database stores no texts;
+        NotFoundError if the document is gone.
+        """
+        try:
+            reader = self._reader
+        except AttributeError:
+            raise AttributeError(NO_TEXT, name="text", obj=self) from None
+        (found,) = reader.texts_many([self.id])  # type: ignore[attr-defined]
+        return found  # type: ignore[no-any-return]
+
+
 @dataclass(frozen=True, slots=True)
-class Document(Generic[IdT_co]):
+class Document(StoredText, Generic[IdT_co]):
     """A stored document: the user's id, its fingerprint and the metadata given with it.
 
+    With `Options(texts=True)`, `text` reads its text.
     The weights of the fingerprint are as stored: odd whole numbers from -15 to 15.  `signature` is
     None unless the database stores MinHash signatures; then the bits of `fingerprint` are a hash of
     the signature, so equal signatures have equal fingerprints.

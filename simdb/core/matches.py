@@ -13,6 +13,7 @@ import numpy.typing as npt
 from simdb.core import arrow, previews
 from simdb.core.arrays import Id, IdT, IdT_co, RowSequence, object_array, offsets_of
 from simdb.core.choices import MeasureName
+from simdb.core.documents import StoredText
 from simdb.core.dtypes import I64
 from simdb.core.errors import ClosedError
 from simdb.core.skipped import Skipped
@@ -55,8 +56,20 @@ class SlottedRecord:
         return {name: getattr(self, name) for name in names}
 
 
+def readable(found: One, reader: Any) -> One:
+    """Let one match or document, or many, read their texts with `reader.texts_many(ids)`."""
+    if isinstance(found, StoredText):
+        _set_reader(found, reader)
+    elif isinstance(found, Matches):
+        found.reader = reader
+    elif isinstance(found, list):
+        for each in found:
+            _set_reader(each, reader)
+    return found
+
+
 @dataclass(frozen=True, slots=True, init=False)
-class Match(SlottedRecord, Generic[IdT_co]):
+class Match(StoredText, SlottedRecord, Generic[IdT_co]):
     """A stored document that was found: its Hamming `distance` and estimated `similarity`.
 
     `similarity` is None if either has no weights.  It unpacks in this order; `_asdict()` is a dict.
@@ -95,6 +108,7 @@ class Match(SlottedRecord, Generic[IdT_co]):
 _set_id, _set_distance, _set_similarity, _set_measure = (
     vars(Match)[name].__set__ for name in ("id", "distance", "similarity", "measure")
 )
+_set_reader = vars(StoredText)["_reader"].__set__
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +189,7 @@ class Matches(RowSequence[list[Match[IdT]]]):
     left_out: Skipped = field(default_factory=Skipped)
     measure: MeasureName = JACCARD
     _ids: npt.NDArray[np.object_] | None = None
+    reader: Any = None  # of the texts of matches, see `readable`
 
     def chosen(self, places: I64, sizes: I64) -> "Matches[IdT]":
         """Give the matches at some places, in rows of these sizes."""
@@ -190,7 +205,7 @@ class Matches(RowSequence[list[Match[IdT]]]):
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         """Return what is pickled: the ids, not what makes them."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return None, values | {"_ids": self.ids, "_resolve": None}
+        return None, values | {"_ids": self.ids, "_resolve": None, "reader": None}
 
     @property
     def ids(self) -> npt.NDArray[np.object_]:
@@ -255,19 +270,15 @@ class Matches(RowSequence[list[Match[IdT]]]):
         return self._ids is not None or len(self.distances) <= PREVIEWED_IDS
 
     def _row(self, start: int, stop: int) -> list[Match[IdT]]:
-        ids = self.ids
-        if self.containments is not None:
-            return [
-                ContainedMatch(
-                    ids[at], int(self.distances[at]), known(self.similarities[at]),
-                    float(self.containments[at]), self.spans[at], self.measure,
-                )
-                for at in range(start, stop)
-            ]  # fmt: skip
-        return [
-            Match(ids[at], int(self.distances[at]), known(self.similarities[at]), self.measure)
-            for at in range(start, stop)
-        ]
+        ids, found = self.ids, []
+        for at in range(start, stop):
+            values = ids[at], int(self.distances[at]), known(self.similarities[at])
+            if self.containments is None:
+                found.append(Match(*values, self.measure))
+            else:
+                share = float(self.containments[at])
+                found.append(ContainedMatch(*values, share, self.spans[at], self.measure))
+        return found if self.reader is None else readable(found, self.reader)
 
 
 @dataclass(frozen=True, slots=True)

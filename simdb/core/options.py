@@ -366,6 +366,9 @@ class Options:
     have weights), so that exact similarities decide without `texts=`: in `add_if_new`,
     `add_many_if_new`, `find_all`, `find_clusters`, `compare` and `deduplicate(db=)`.  All documents
     must then be texts or lists of tokens.
+    `texts`: stores the texts themselves, compressed (some 450 bytes for 1,000), which are read only
+    when they are asked for: `get(id).text`, `match.text`, `texts_many`.  Exact similarities then
+    need no `texts=` anywhere, and pages no `--texts`.  A document that is no text has none.
     """
 
     sketch: AnySketch = USUAL_SKETCH
@@ -385,6 +388,7 @@ class Options:
     keep_times: choices.TimesName = "none"
     passages: bool = False
     features: bool = False
+    texts: bool = False
 
     def __post_init__(self, bytes: int | None) -> None:
         """Raise OptionError for an impossible value."""
@@ -535,7 +539,7 @@ class Options:
             raise OptionError(NO_SIMILARITY)
         if self.is_wide and self.leading not in (None, USUAL_LEADING):
             raise OptionError(f"leading must be 1 for hashes, got {shown(self.leading)}")
-        for name in ("passages", "features"):
+        for name in ("passages", "features", "texts"):
             if getattr(self, name):
                 raise OptionError(f"{name}=True needs texts, and hashes have none; leave it out")
 

@@ -22,7 +22,7 @@ from simdb.core.dtypes import U32
 from simdb.core.errors import InputError, OptionError
 from simdb.core.foreign import answering, hinting
 from simdb.core.keeping import Keep
-from simdb.core.matches import Match, Matches, PairArrays
+from simdb.core.matches import Match, Matches, PairArrays, readable
 from simdb.core.options import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
 from simdb.core.reports import Plan
 from simdb.core.skipped import Skipped
@@ -40,6 +40,7 @@ from simdb.database.state.documents import (
     items_of,
     known_documents,
     known_ordinals,
+    known_texts,
     known_times,
     no_sketches,
     sketch_columns,
@@ -213,7 +214,8 @@ class Reading(Protocol[IdT]):
         if question.is_contained:
             most = 1 if match == "first" else limit
             asked = question._replace(limit=most, accept=accept)
-            return skipped.spread(self._containing(queries, asked, is_of_many=True))
+            found = self._containing(queries, asked, is_of_many=True)
+            return self._readable(skipped.spread(found))
         batch = searches.many.QueryBatch.checked(question, match)
         with self._searcher() as searcher:
             searcher.threads = count
@@ -222,7 +224,7 @@ class Reading(Protocol[IdT]):
         if accept is not None:
             least = question.least_similarity(self._store.options, found.measure)
             found = filters.accepted_many(found, accept, least, limit=limit, first=batch.first == 1)
-        return skipped.spread(found)
+        return self._readable(skipped.spread(found))
 
     def nearest(
         self,
@@ -274,7 +276,8 @@ class Reading(Protocol[IdT]):
             )[0]  # fmt: skip
         with self._searcher() as searcher:
             searcher.threads = count
-            return searches.nearest.find(searcher, document, id, wanted, errors)
+            found = searches.nearest.find(searcher, document, id, wanted, errors)
+        return self._readable(found)
 
     def nearest_many(
         self,
@@ -313,7 +316,7 @@ class Reading(Protocol[IdT]):
             found = searches.nearest.find_many(searcher, queries, asked)
         if ranking is not None:
             found = ranking.best(found, queries, wanted.k)
-        return skipped.spread(found)
+        return self._readable(skipped.spread(found))
 
     def draw_ids(self, count: int, *, seed: int = 0, weighted: bool = False) -> list[IdT]:
         """Draw the ids of `count` stored documents at random, or all ids if fewer are stored.
@@ -555,14 +558,15 @@ class Reading(Protocol[IdT]):
             found = find_ids(state, [id])
             if found[0] < 0:
                 return default
-            return documents_of(state, [id], found.astype(np.uint32))[0]
+            (document,) = documents_of(state, [id], found.astype(np.uint32))
+        return self._readable(document)
 
     def get_many(self, ids: Iterable[IdT]) -> list[Document[IdT]]:
         """Return the stored documents `ids`, in order; NotFoundError for the first unknown id."""
         listed = as_list(ids, "ids")
         with self._searcher() as searcher:
             found: list[Document[IdT]] = in_order(parts_by_ids(searcher, listed, known_documents))
-            return found
+        return self._readable(found)
 
     def keys(self) -> Iterator[IdT]:
         """Yield the ids of the documents stored now, in the order of insertion."""
@@ -573,7 +577,8 @@ class Reading(Protocol[IdT]):
 
         A thousand documents are in memory at a time.  Later changes to the database are not seen.
         """
-        return self._each_part(ITERATED_DOCUMENTS, items_of)
+        for id, document in self._each_part(ITERATED_DOCUMENTS, items_of):
+            yield id, self._readable(document)
 
     def sketches(self, *, ids: str = "auto") -> Any:
         """Return the sketches of all stored documents: a pyarrow.RecordBatchReader.
@@ -633,6 +638,23 @@ class Reading(Protocol[IdT]):
         times[seconds == 0] = np.datetime64("NaT")
         return times
 
+    def texts_many(self, ids: Iterable[IdT]) -> list[str | None]:
+        """Return the text of each of the stored documents `ids`; None for one that was no text.
+
+        It is much faster than `get(id).text` for each of them: a text lies in a block of some 64
+        KB, which is read once.  Raises OptionError unless the database has `Options(texts=True)`,
+        NotFoundError for the first unknown id.
+        """
+        if not self._store.options.texts:
+            raise OptionError(
+                f"{self._store.environment.path} stores no texts; create a database with"
+                " Options(texts=True) and insert the documents there"
+            )
+        listed = as_list(ids, "ids")
+        with self._searcher() as searcher:
+            found: list[str | None] = in_order(parts_by_ids(searcher, listed, known_texts))
+            return found
+
     def __getitem__(self, id: IdT) -> Document[IdT]:
         """Return the stored document `id`; NotFoundError, a KeyError, if no document has this id.
 
@@ -673,6 +695,10 @@ class Reading(Protocol[IdT]):
         key = records.note_key(name)
         with self._state() as state:
             return state.note(key)
+
+    def _readable(self, found: Read) -> Read:
+        """Return documents or matches that read their texts when asked, if any are stored."""
+        return readable(found, self) if self._store.options.texts else found
 
     def _state(self) -> State:
         """Enter a consistent state, for a `with` block."""
@@ -724,7 +750,8 @@ class Reading(Protocol[IdT]):
         if limit is not None:
             check_limit(limit)
         with self._searcher() as searcher:
-            return one.find_plain(searcher, document, id, given, errors, first, limit)
+            found = one.find_plain(searcher, document, id, given, errors, first, limit)
+            return readable(found, self) if searcher.store.options.texts else found
 
     def _found(
         self, document: Any, id: IdT | None, given: Any, more: Any, errors: ErrorsName,
@@ -744,11 +771,12 @@ class Reading(Protocol[IdT]):
             how = Sketching(self._store.sketcher, errors, count)
             documents = None if document is None else [document]
             queries = Queries(how, documents, None if id is None else [id])
-            return self._containing(queries, asked)[0]
+            return self._readable(self._containing(queries, asked)[0])
         asked = question if accept is None else question._replace(limit=None)
         with self._searcher() as searcher:
             searcher.threads = count
             found = one.find(searcher, document, id, asked, errors, first and accept is None)
+        found = self._readable(found)
         if accept is None:
             return found
         known = found[0].measure if found else None

@@ -136,7 +136,8 @@ class Writing(Reading[IdT], Protocol[IdT]):
         call = write.storing.Call([id], [document], known, on_conflict, encoding, errors)
         question = Question(similarity, distance, recall, search)
         with self._changing("insert") as writing:
-            return write.storing.claim_one(writing, call, question)
+            found = write.storing.claim_one(writing, call, question)
+        return self._readable(found)
 
     def add_many_if_new(
         self,
@@ -185,7 +186,8 @@ class Writing(Reading[IdT], Protocol[IdT]):
         how = on_conflict, encoding, errors, threads, progress, Skipped(on_error)
         call = write.storing.Call(ids, documents, metadata, *how)
         with crew(), self._changing("insert") as writing:
-            return write.storing.claim(writing, call, question, texts)
+            found = write.storing.claim(writing, call, question, texts)
+        return self._readable(found)
 
     def insert_batch(
         self,
@@ -224,7 +226,8 @@ class Writing(Reading[IdT], Protocol[IdT]):
         how = "error", encoding, errors, threads, progress, Skipped(on_error)
         call = write.storing.Call(ids, documents, metadata, *how)
         with crew(), self._changing("insert") as writing:
-            return write.storing.insert_batch(writing, call, batch)
+            found = write.storing.insert_batch(writing, call, batch)
+        return self._readable(found)
 
     def update_metadata(self, id: IdT, metadata: Any) -> None:
         """Replace the metadata of one stored document; its sketch and its place in order stay.

@@ -94,7 +94,7 @@ class ExactSimilarity:
             self._packed(documents[at : at + PACKED_DOCUMENTS], errors, start + at)
             for at in range(0, len(documents), PACKED_DOCUMENTS)
         ]
-        return arrays.joined_ragged(parts) or arrays.NO_FEATURES
+        return arrays.joined_ragged(parts) or arrays.NO_BYTES
 
     def of_pairs(
         self, documents: Sequence[Any], left: I64, right: I64, stored: "Stored | None" = None

@@ -1,4 +1,5 @@
 from simdb.storage import (
+    by_ordinal as by_ordinal,
     check as check,
     codec as codec,
     contents as contents,

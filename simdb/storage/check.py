@@ -20,13 +20,14 @@ from simdb.core.options import Options
 from simdb.core.reports import Finding
 from simdb.core.threads import parts_of
 from simdb.storage import codec, layout
+from simdb.storage.by_ordinal import check_columns
 from simdb.storage.contents import Contents, all_names, idf_checksum, table_names
 from simdb.storage.environment import Source
 from simdb.storage.files import IDF_FILE
 from simdb.storage.idf_file import problems_of
 from simdb.storage.manifest import joined_ids
 from simdb.storage.merge import differences, written_keys
-from simdb.storage.metadata import check_features, decode_block, decode_times
+from simdb.storage.metadata import decode_block, decode_times
 from simdb.storage.passages import check_passages
 from simdb.storage.run import Run, stored_ids
 from simdb.storage.table import PART_ENTRIES, Table, stored_bits, tags_of
@@ -73,14 +74,13 @@ def check_records(
     counts: bool,
     deep: bool,
 ) -> Iterator[Finding]:
-    """Yield findings about passages, features and the IDF table, and with `counts` the counters.
+    """Yield findings about passages, columns, the IDF table and, with `counts`, the counters.
 
     `packed_bytes`: those of one packed feature.
     """
     environment, manifest = source.environment, contents.manifest
     yield from check_passages(manifest, source, deep=deep)
-    if options.features:
-        yield from check_features(source, manifest.next_ordinal, packed_bytes, deep=deep)
+    yield from check_columns(source, options, manifest.next_ordinal, packed_bytes, deep=deep)
     if counts:
         yield from _check_counts(contents, source)
     checksum = idf_checksum(environment, source.transaction)

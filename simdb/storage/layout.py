@@ -23,6 +23,8 @@
                                                         by ranges of keys; only with passages
     features    first ordinal u32                       packed features of some documents of one
                                                         commit; only if the options say so
+    texts       first ordinal u32                       texts of some documents of one commit,
+                                                        compressed; only if the options say so
 
 Numbers in keys are big-endian, so that LMDB sorts them as numbers.  A run of table NN has three
 values, each as long as the run; columns by ordinal are cut into segments of SEGMENT_ORDINALS,
@@ -46,6 +48,7 @@ CLUSTERS = b"clusters"
 TIMES = b"times"
 PASSAGES = b"passages"
 FEATURES = b"features"
+TEXTS = b"texts"
 TABLE_PREFIX = b"table/"
 POLYTOPE_PREFIX = b"polytope/"
 # Every database has these, whatever its options are.
@@ -79,6 +82,7 @@ DELETED_KIND = b"dead"
 CLUSTERS_KIND = b"clus"
 TIMES_KIND = b"time"
 FEATURES_KIND = b"feat"
+TEXTS_KIND = b"text"
 
 # Columns of a table.
 KEYS, ORDINALS, DIRECTORY = 0, 1, 2

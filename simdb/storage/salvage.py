@@ -30,11 +30,12 @@ from simdb.core.arrays import BARE, ORDINALS_MAX, WEIGHTED
 from simdb.core.dtypes import U32, U64, Bools
 from simdb.core.errors import CorruptError, FormatError
 from simdb.storage import codec, layout, pages
+from simdb.storage.by_ordinal import COLUMNS
 from simdb.storage.contents import has_open, read_manifest
 from simdb.storage.delta import decode_batch
 from simdb.storage.environment import Environment, Source
 from simdb.storage.manifest import Manifest, PassageInfo, RunInfo, decode_manifest
-from simdb.storage.metadata import damage, decode_block, decode_times
+from simdb.storage.metadata import decode_block, decode_times
 from simdb.storage.passages import passage_differences
 from simdb.storage.run import Run, Segment, as_segment, stored_ids
 from simdb.storage.tombstones import decode_chunk, is_deleted
@@ -52,6 +53,7 @@ PLACES = {
     layout.DELTA_KIND: layout.DELTA, layout.METADATA_KIND: layout.METADATA,
     layout.DELETED_KIND: layout.DELETED, layout.CLUSTERS_KIND: layout.CLUSTERS,
     layout.TIMES_KIND: layout.TIMES, layout.FEATURES_KIND: layout.FEATURES,
+    layout.TEXTS_KIND: layout.TEXTS,
     codec.EVEN_KIND: layout.DOCUMENTS, codec.INTEGERS_KIND: layout.DOCUMENTS,
     **{kind: layout.column_name(column) for column, kind in layout.COLUMN_KINDS.items()},
     **dict.fromkeys(layout.TABLE_KINDS.values(), layout.PASSAGES),
@@ -451,9 +453,10 @@ def salvaged(environment: Environment, source: Source, torn: Collection[bytes] =
         _look_at_times(found, source)
     if layout.PASSAGES in environment.handles:
         _look_at_passages(found, source)
-    if layout.FEATURES in environment.handles:
-        for why, start, stop in damage(source, found.next_ordinal):
-            found.lose(why, start, stop, "features")
+    for column in COLUMNS:
+        if column.name in environment.handles:
+            for why, start, stop in column.damage(source, found.next_ordinal):
+                found.lose(why, start, stop, column.what)
     for name in TORN.keys() & set(torn):
         message = f"whole pages of {name.decode()} are lost: {TORN[name]}"
         found.losses.append(Loss(message, 0, 0, takes_documents=False))

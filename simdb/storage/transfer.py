@@ -29,14 +29,15 @@ from simdb.core.checks import expecting
 from simdb.core.dtypes import U32
 from simdb.core.errors import CorruptError, FormatError
 from simdb.storage import codec
+from simdb.storage.by_ordinal import unpack
 from simdb.storage.delta import StoredBatch
-from simdb.storage.metadata import METADATA_BYTES_MAX, unpack, unpack_block
+from simdb.storage.metadata import METADATA_BYTES_MAX, unpack_block
 
 FORMAT, VERSION = b"simdb-dump", 2
 HEAD, IDF, CALIBRATION, NOTE, DOCUMENTS = "head", "idf", "calibration", "note", "documents"
 KINDS = {kind.encode(): kind for kind in (IDF, CALIBRATION, NOTE)}
 # The columns that only some databases have.
-EXTRAS = ("passages", "features")  # as `Extras` has them
+EXTRAS = ("passages", "features", "texts")  # as `Extras` has them
 OPTIONAL = ("cluster", "time", *EXTRAS)
 CONTINUATION = b"\xff" * 4  # the first bytes of every message of Arrow
 # A batch has no more bytes, unless a single document has.
@@ -194,6 +195,7 @@ def _schema(width: int, columns: Collection[str]) -> Any:
         "time": arrow.uint32(),
         "passages": arrow.large_list(arrow.field("item", arrow.uint64(), nullable=False)),
         "features": arrow.large_binary(),
+        "texts": arrow.large_binary(),
         "metadata": arrow.large_binary(),
     }
     every = [arrow.field(name, kind, name == "metadata") for name, kind in fields.items()]

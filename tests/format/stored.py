@@ -58,6 +58,7 @@ STORED = {
     f"v{FORMAT_VERSION}-times": replace(OPTIONS, keep_times="seen"),
     f"v{FORMAT_VERSION}-passages": replace(OPTIONS, passages=True),
     f"v{FORMAT_VERSION}-features": replace(OPTIONS, features=True),
+    f"v{FORMAT_VERSION}-texts": replace(OPTIONS, texts=True),
     f"v{FORMAT_VERSION}-minhash": simdb.Options(
         sketch=simdb.Minhash(
             shingle=2,
@@ -100,7 +101,7 @@ def fill(path, options=OPTIONS):
     if options.is_minhash:
         fill_signatures(path, options)
         return
-    if options.passages or options.features:
+    if options.passages or options.features or options.texts:
         fill_passages(path, options)
         return
     if options.blocks == 4:
@@ -160,6 +161,8 @@ def fill_passages(path, options):
         database.delete_many([3, 5, "text5"])
         database.insert("late", " ".join(words[100:130]), "metadata")
         database.insert(10, TEXTS[0], on_conflict="replace")
+        if options.texts:
+            database.insert("tokens", TEXTS[0].split())
 
 
 def contained_answers(database):
@@ -234,6 +237,7 @@ def answers(database):
         | ({"times": times_of(database)} if database.options.keeps_times else {})
         | ({"contained": contained_answers(database)} if database.options.passages else {})
         | ({"exact": exact_answers(database)} if database.options.features else {})
+        | ({"texts": database.texts_many(ids)} if database.options.texts else {})
         | ({"spaceless": spaceless_answers(database)} if is_spaceless(database.options) else {})
     )
 

@@ -46,14 +46,15 @@ def test_a_stored_threshold_means_the_cosine_that_it_did(version):
 
         estimate = options.scale.to_cosine(options.similarity)
 
-        assert estimate == pytest.approx(0.7 if options.is_minhash else 0.889, abs=1e-9)
+        usual = 8 / 9 if options.texts else 0.889  # as the version of the time took 0.8
+        assert estimate == pytest.approx(0.7 if options.is_minhash else usual, abs=1e-9)
 
 
 def test_a_stored_database_can_be_written_and_compacted(version):
     path, answers = version
     with simdb.open(path, "w") as database:
         options = database.options
-        takes_texts = options.is_minhash or options.passages or options.features
+        takes_texts = options.is_minhash or options.passages or options.features or options.texts
         made = [f"new {at}" for at in range(50)] if takes_texts else range(50)
         database.insert_many([f"new{at}" for at in range(50)], made)
         database.delete_many([f"new{at}" for at in range(50)])

@@ -11,10 +11,10 @@ from stored_values import change_array, change_value, put_value, remove_value
 
 import simdb
 from simdb.database.write import commit as writing
-from simdb.storage import codec, layout, metadata, passages as stored
+from simdb.storage import by_ordinal, codec, layout, passages as stored
 
 OPTIONS = simdb.Options(
-    passages=True, features=True, delta_documents=4, growth=2, keep_times="inserted"
+    passages=True, features=True, texts=True, delta_documents=4, growth=2, keep_times="inserted"
 )
 WORDS = [f"w{number}" for number in range(500)]
 FAR = datetime(2100, 1, 1, tzinfo=timezone.utc)
@@ -28,9 +28,10 @@ def sizes(request, monkeypatch):
         monkeypatch.setattr(writing, "AHEAD_ENTRIES", 90)
         monkeypatch.setattr(stored, "WINDOW_ENTRIES", 16)
         monkeypatch.setattr(stored, "BLOCK_ENTRIES", 30)
-        monkeypatch.setattr(metadata, "FEATURE_DOCUMENTS", 3)
-        monkeypatch.setattr(metadata, "FEATURE_BYTES", 90)
-        monkeypatch.setattr(metadata, "RENUMBERED_DOCUMENTS", 4)
+        monkeypatch.setattr(by_ordinal, "FEATURE_DOCUMENTS", 3)
+        monkeypatch.setattr(by_ordinal, "FEATURE_BYTES", 90)
+        monkeypatch.setattr(by_ordinal, "TEXT_BYTES", 90)
+        monkeypatch.setattr(by_ordinal, "RENUMBERED_DOCUMENTS", 4)
 
 
 def text_of(chance):

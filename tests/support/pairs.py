@@ -25,9 +25,11 @@ from simdb.database.write import commit
 
 WORDS = [f"w{number}" for number in range(400)]
 TINY = {"delta_documents": 6, "growth": 2, "recall": 1.0, "keep_times": "inserted"}
-FILLED = simdb.Options(passages=True, features=True, **TINY)
+FILLED = simdb.Options(passages=True, features=True, texts=True, **TINY)
 CLUSTERED = simdb.Options(passages=True, features=True, keep_clusters="distance", **TINY)
-SIGNED = simdb.Options(sketch=simdb.Minhash(), keep_clusters="similarity", **TINY)
+SIGNED = simdb.Options(
+    sketch=simdb.Minhash(), keep_clusters="similarity", texts=True, **TINY
+)  # fmt: skip
 
 
 @dataclass
@@ -240,7 +242,7 @@ CHANGES = {
 STAGED = (inserts_many, deletes, deletes_by_metadata, replaces, expires, notes_and_updates, claims)
 CHECKED = (
     "__len__", "keys", "__contains__", "contains_many", "get", "query", "first", "find_all",
-    "times_many", "compare", "note", "cluster",
+    "times_many", "texts_many", "compare", "note", "cluster",
 )  # fmt: skip
 
 

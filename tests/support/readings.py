@@ -20,7 +20,9 @@ import simdb
 
 SHARDS = 14  # with so many, some have no document
 TINY = {"delta_documents": 4, "growth": 2}
-OPTIONS = simdb.Options(passages=True, features=True, keep_times="inserted", **TINY)
+OPTIONS = simdb.Options(
+    passages=True, features=True, texts=True, keep_times="inserted", **TINY
+)  # fmt: skip
 MINHASH = simdb.Options(sketch=simdb.Minhash(), keep_times="inserted", **TINY)
 GONE = ["unknown", 77777, b"\0"]
 
@@ -468,6 +470,20 @@ def check_times_many(reading, held):
             assert held.documents[id].time in (None, own)
 
 
+def check_texts_many(reading, held):
+    if not held.options.texts:
+        return
+    assert reading.texts_many(held.some[::-1]) == [held.texts[id] for id in held.some[::-1]]
+    text = held.texts[held.some[0]]
+    for asked in (held.some[0], held.some[-1]):
+        assert reading.get(asked).text == held.texts[asked]
+    for match in reading.query(text, similarity=0.5, recall=1.0):
+        assert match.text == held.documents[match.id].text
+    for id in held.gone:
+        with pytest.raises(simdb.NotFoundError):
+            reading.texts_many([*held.some[:1], id])
+
+
 def check_note(reading, held):
     if held.notes is None:
         with pytest.raises(simdb.OptionError):
@@ -485,7 +501,8 @@ VERBS: dict[str, Callable[[Any, Held], None]] = {
     "get_many": check_get_many, "__getitem__": check_item, "items": check_items,
     "keys": check_ids, "__len__": check_len, "__contains__": check_in,
     "contains_many": check_contains_many, "bits_many": check_bits_many,
-    "sketches": check_sketches, "times_many": check_times_many, "note": check_note,
+    "sketches": check_sketches, "times_many": check_times_many,
+    "texts_many": check_texts_many, "note": check_note,
 }  # fmt: skip
 
 

@@ -40,6 +40,7 @@ READING: dict[str, tuple[str, ...]] = {
     "contains_many": ("ids",),
     "bits_many": ("ids",),
     "times_many": ("ids",),
+    "texts_many": ("ids",),
     "note": ("name",),
 }  # fmt: skip
 WRITING: dict[str, tuple[str, ...]] = {

@@ -42,6 +42,7 @@ from simdb.storage import (
     Source,
     WriteRight,
     as_segment,
+    by_ordinal,
     contents,
     layout,
     live_count,
@@ -149,10 +150,16 @@ def put_times(writer: Writer, times: U32) -> None:
     writer.put_all(layout.TIMES, metadata.whole_times(times))
 
 
-def put_features(writer: Writer, blocks: Iterator[metadata.Numbered], kept: U32) -> None:
-    """Replace all stored features by those in `blocks` of the documents `kept`."""
-    writer.clear(layout.FEATURES)
-    writer.put_all(layout.FEATURES, metadata.renumbered_features(blocks, kept))
+def put_column(
+    writer: Writer,
+    column: by_ordinal.ByOrdinal,
+    blocks: Iterator[by_ordinal.Numbered],
+    kept: U32,
+    threads: int,
+) -> None:
+    """Replace all of a column by ordinal by what `blocks` have of the documents `kept`."""
+    writer.clear(column.name)
+    writer.put_all(column.name, column.renumbered(blocks, kept, threads))
 
 
 def file_bytes(store: Store) -> int:
@@ -171,7 +178,9 @@ def _rewrite(store: Store, threads: int) -> None:
         source = state.source
         base = store.contents(source)
         options = settled(store.options)
-        if _is_compact(base) and options == store.options:
+        columns = by_ordinal.columns_of(options)
+        is_whole = not any(column.is_scattered(source) for column in columns)
+        if is_whole and _is_compact(base) and options == store.options:
             return
         contents.make_room_for(store.environment, options)
         ahead = Ahead(store, base.manifest, None)
@@ -226,8 +235,9 @@ def _write_all(
     if next(source.every(layout.METADATA), None) is not None:
         writer.clear(layout.METADATA)
         renumber_metadata(writer, metadata.read_all(source), _kept(base))
-    if store.options.features and base.manifest.deleted_count:
-        put_features(writer, metadata.whole_blocks(source), _kept(base))
+    for column in by_ordinal.columns_of(store.options):
+        if base.manifest.deleted_count or column.is_scattered(source):
+            put_column(writer, column, column.blocks(source), _kept(base), threads)
     if store.options.keeps_times:
         times = metadata.read_times(source.every(layout.TIMES), manifest.next_ordinal)
         put_times(writer, times[_kept(base)])

@@ -49,6 +49,7 @@ from simdb.storage import (
     Source,
     StoredBatch,
     as_segment,
+    by_ordinal,
     codec,
     file_map,
     idf_checksum,
@@ -143,8 +144,8 @@ def _begun(
 
 def _are_kept(options: Options) -> list[bool]:
     """Return which of `transfer.OPTIONAL` a database with these options keeps."""
-    beside = options.keeps_clusters, options.keeps_times, options.passages, options.features
-    return list(beside)
+    is_kept = options.keeps_clusters, options.keeps_times, options.passages, options.features
+    return [*is_kept, options.texts]
 
 
 def document_groups(
@@ -167,16 +168,16 @@ def document_groups(
             continue
         own = metadata.read_many(source, ordinals.tolist())
         places = np.searchsorted(ordinals, [*own]).tolist()
-        segment, grains, features = merges.taken(group, live).columns, None, None
+        segment, grains = merges.taken(group, live).columns, None
         if passages is not None:
             grains = passages.grains(group.start, group.start + len(group)).taken(live)
-        if store.options.features:
-            features = metadata.read_features(source, ordinals)
+        columns = by_ordinal.columns_of(store.options)
+        made = {column.what: column.read(source, ordinals) for column in columns}
         yield transfer.DumpedDocuments(
             StoredBatch(
                 segment[layout.FINGERPRINT], segment[layout.STATE], segment[layout.VECTOR],
                 np.empty(0, np.uint64), segment[layout.OFFSET].astype(np.int64),
-                segment[layout.ID], Extras(grains, features),
+                segment[layout.ID], Extras(grains, **made),
             ),
             None if membership is None else membership.numbers(ordinals),
             None if times is None else times[ordinals],

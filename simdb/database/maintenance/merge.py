@@ -87,6 +87,7 @@ def _stage(
         extras=Extras(
             extras.grains if options.passages else None,
             extras.features if options.features else None,
+            extras.texts if options.texts else None,
         ),
     )
     sketches = Sketches(batch.fingerprints, batch.vectors, batch.states, content=content)

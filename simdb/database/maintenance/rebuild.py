@@ -34,7 +34,7 @@ from simdb.database.maintenance.calibration import covered_of, covering, problem
 from simdb.database.maintenance.compaction import (
     copied,
     file_bytes,
-    put_features,
+    put_column,
     put_times,
     renumber_metadata,
     shrink,
@@ -61,6 +61,7 @@ from simdb.storage import (
     RunInfo,
     Source,
     WriteRight,
+    by_ordinal,
     check_rewritten,
     codec,
     contents,
@@ -318,8 +319,8 @@ def _write(
         rows = (info,)
     writer.clear(layout.METADATA)
     renumber_metadata(writer, salvage.sound_metadata(source), kept)
-    if options.features:
-        put_features(writer, records.whole_blocks(source, skips_damage=True), kept)
+    for column in by_ordinal.columns_of(options):
+        put_column(writer, column, column.blocks(source, skips_damage=True), kept, threads)
     if times is not None:
         put_times(writer, times[kept])
     write_notes(writer, dict.fromkeys(key for key, _ in records.damaged_notes(source)))

@@ -32,7 +32,7 @@ from simdb.database.sharding.shards import Shards, ShardSearcher
 from simdb.database.state.documents import known_ordinals, stored_sketches
 from simdb.database.state.state import State
 from simdb.database.state.store import Store, open_beside
-from simdb.storage import StoredBatch, directory_of, shards_file
+from simdb.storage import StoredBatch, by_ordinal, directory_of, shards_file
 
 if TYPE_CHECKING:
     from simdb.database.search.pairs import FoundPairs, Pairs
@@ -296,7 +296,7 @@ def _documents(state: State, ordinals: U32, has_metadata: bool) -> Iterator[Docu
         sketches = stored_sketches(state, part)
         sketches.extras = Extras(
             state.passages().grains_of(part, state.source) if options.passages else None,
-            state.features(part) if options.features else None,
+            **{each.what: state.beside(each, part) for each in by_ordinal.columns_of(options)},
         )
         listed = part.tolist() if has_metadata else []
         packed = state.metadata_of_many(listed)

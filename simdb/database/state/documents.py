@@ -112,6 +112,13 @@ def known_times(state: State, ids: list[Any]) -> U32:
     return times
 
 
+def known_texts(state: State, ids: list[Any]) -> list[Any]:
+    """Return the texts of stored documents, None for what is no text; NotFoundError."""
+    ordinals, which = np.unique(known_ordinals(state, ids), return_inverse=True)
+    texts = list(state.texts(ordinals))
+    return [texts[at] for at in which]
+
+
 def are_stored(state: State, ids: list[Any]) -> Bools:
     """Return whether each id is that of a stored document."""
     return np.asarray(find_ids(state, ids) >= 0)

@@ -20,6 +20,7 @@ from simdb.storage import (
     Membership,
     PassageInfo,
     Table,
+    by_ordinal,
     entries_of_grains,
     metadata as records,
 )
@@ -70,13 +71,13 @@ class StagedPassages:
         return int(np.sum([len(part.values) for part in self._parts], dtype=np.int64))
 
 
-class StagedFeatures:
-    """The packed features of new documents, in order; they only grow, or are taken back."""
+class StagedBytes:
+    """The features, or the texts, of new documents, in order; they grow, or are taken back."""
 
     def __init__(self, first: int) -> None:
         """Begin without documents; the first one will have the ordinal `first`."""
         self.first = first
-        self._parts: list[arrays.PackedFeatures] = []
+        self._parts: list[arrays.PackedBytes] = []
         self._starts = [first]
 
     def __len__(self) -> int:
@@ -88,23 +89,23 @@ class StagedFeatures:
         del self._parts[count:]
         del self._starts[count + 1 :]
 
-    def insert(self, features: arrays.PackedFeatures) -> None:
-        """Add the features of the next documents."""
-        self._starts[len(self._parts) + 1 :] = [self._starts[len(self._parts)] + len(features)]
-        self._parts.append(features)
+    def insert(self, column: arrays.PackedBytes) -> None:
+        """Add the bytes of the next documents."""
+        self._starts[len(self._parts) + 1 :] = [self._starts[len(self._parts)] + len(column)]
+        self._parts.append(column)
 
-    def of(self, ordinals: U32) -> arrays.PackedFeatures:
-        """Return the features of some of these documents, whose ordinals ascend."""
+    def of(self, ordinals: U32) -> arrays.PackedBytes:
+        """Return the bytes of some of these documents, whose ordinals ascend."""
         which = np.searchsorted(self._starts, ordinals, side="right") - 1
         found = [
             self._parts[part].taken(ordinals[which == part].astype(np.int64) - self._starts[part])
             for part in arrays.sorted_unique(which).tolist()
         ]
-        return arrays.joined_ragged(found) or arrays.NO_FEATURES
+        return arrays.joined_ragged(found) or arrays.NO_BYTES
 
-    def whole(self) -> arrays.PackedFeatures:
-        """Return the features of all these documents."""
-        return arrays.joined_ragged(self._parts) or arrays.NO_FEATURES
+    def whole(self) -> arrays.PackedBytes:
+        """Return the bytes of all these documents."""
+        return arrays.joined_ragged(self._parts) or arrays.NO_BYTES
 
 
 def now_seconds() -> int:
@@ -267,7 +268,7 @@ class Changes(Protocol):
     metadata: StagedMetadata
     times: StagedTimes | None
     staged_passages: StagedPassages | None
-    staged_features: StagedFeatures | None
+    staged_columns: dict[by_ordinal.ByOrdinal, StagedBytes]
     # The packed content of notes by their keys; None for a note that is removed.
     notes: dict[bytes, bytes | None]
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 import numpy as np
 
 from simdb.core import arrays, kernel
+from simdb.core.arrow import TextColumn
 from simdb.core.bits import ALL_BITS, bitmap
 from simdb.core.dtypes import I64, U8, U32, U64, Array, Bools
 from simdb.core.errors import CorruptError
@@ -50,6 +51,7 @@ from simdb.storage import (
     Passages,
     Run,
     Source,
+    by_ordinal,
     layout,
     metadata as records,
 )
@@ -273,12 +275,20 @@ class State:
 
     def features(self, ordinals: U32) -> arrays.PackedFeatures:
         """Return the packed features of documents, whose ordinals ascend, deleted or not."""
-        staged = None if self._staged is None else self._staged.changes.staged_features
-        if staged is None:
-            return records.read_features(self.source, ordinals)
+        return self.beside(by_ordinal.FEATURES, ordinals)
+
+    def texts(self, ordinals: U32) -> TextColumn:
+        """Return the stored texts of documents, whose ordinals ascend; None if it is no text."""
+        return by_ordinal.text_column(self.beside(by_ordinal.TEXTS, ordinals), "the stored texts")
+
+    def beside(self, column: by_ordinal.ByOrdinal, ordinals: U32) -> arrays.PackedBytes:
+        """Return what documents, whose ordinals ascend, have in a column by ordinal."""
+        if self._staged is None:
+            return column.read(self.source, ordinals)
+        staged = self._staged.changes.staged_columns[column]
         count = int(np.searchsorted(ordinals, staged.first))
-        stored = records.read_features(self.source, ordinals[:count])
-        return arrays.joined_ragged([stored, staged.of(ordinals[count:])]) or arrays.NO_FEATURES
+        stored = column.read(self.source, ordinals[:count])
+        return arrays.joined_ragged([stored, staged.of(ordinals[count:])]) or arrays.NO_BYTES
 
     def tables(self, flips: tuple[int, ...] = ()) -> Any:
         """Return the tables, ready for look-up; their class depends on the kind of database.

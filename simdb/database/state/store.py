@@ -54,6 +54,7 @@ from simdb.storage import (
     Spare,
     TemporaryFolder,
     WriteRight,
+    by_ordinal,
     closed,
     contents,
     directory_of,
@@ -83,20 +84,24 @@ _lock = threading.Lock()
 
 
 class Beside:
-    """Makes what a database stores beside the sketches of texts: grains, packed features."""
+    """Makes what a database stores beside the sketches of texts: grains, features and texts."""
 
-    def __init__(self, winnower: "Winnower | None", packing: "ExactSimilarity | None") -> None:
+    def __init__(
+        self, winnower: "Winnower | None", packing: "ExactSimilarity | None", *, has_texts: bool
+    ) -> None:
         """Make grains by `winnower`, and pack features as `packing` does; None for none of them."""
-        self._winnower, self._packing = winnower, packing
+        self._winnower, self._packing, self._has_texts = winnower, packing, has_texts
 
     def added(self, sketches: Sketches, documents: Any, *, errors: str, start: int = 0) -> Sketches:
         """Return sketches with what belongs to their documents; InputError for those without it."""
-        grains, features = sketches.extras
+        grains, features, texts = sketches.extras
         if self._winnower is not None:
             grains = self._winnower.grains(documents, errors=errors, start=start)
         if self._packing is not None:
             features = self._packing.packed(documents, errors=errors, start=start)
-        return replace(sketches, extras=Extras(grains, features))
+        if self._has_texts:
+            texts = by_ordinal.pack_texts(documents, len(sketches), errors)
+        return replace(sketches, extras=Extras(grains, features, texts))
 
 
 class Lasting(Protocol):
@@ -204,11 +209,13 @@ class Store:
     def beside(self) -> Beside | None:
         """What makes that which is stored beside sketches; None if nothing is."""
         options = self.options
-        if not (options.passages or options.features):
+        if not (options.passages or options.features or options.texts):
             return None
         if self._beside is None or self._beside[0] is not options:
             packing = self.exact_similarity() if options.features else None
-            self._beside = self.options, Beside(self.winnower, packing)  # an IDF table may be new
+            # An IDF table may be new.
+            made = Beside(self.winnower, packing, has_texts=options.texts)
+            self._beside = self.options, made
         return self._beside[1]
 
     def look_for_idf(self) -> None:

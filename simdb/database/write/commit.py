@@ -356,9 +356,8 @@ def write_staged(
     manifest = _write_deletions(writer, manifest, staging)
     manifest = write_grains(ahead, writer, manifest, staging, source)
     _write_metadata(writer, base.manifest.next_ordinal, staging.metadata)
-    if staging.staged_features is not None:
-        first, made = base.manifest.next_ordinal, staging.staged_features.whole()
-        writer.put_all(layout.FEATURES, records.encode_features(first, made))
+    for column, staged in staging.staged_columns.items():
+        writer.put_all(column.name, column.encode(staged.first, staged.whole(), staging.threads))
     if staging.times:
         writer.put_all(layout.TIMES, records.changed_times(writer.source(), staging.times.changes))
     write_notes(writer, staging.notes)

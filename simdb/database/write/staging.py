@@ -17,7 +17,7 @@ from simdb.core.errors import FullError, InputError
 from simdb.core.options import SEEN
 from simdb.database.clusters.maintain import Maintainer
 from simdb.database.search.question import of_maintained
-from simdb.database.state.staged import StagedFeatures, StagedMetadata, StagedPassages, StagedTimes
+from simdb.database.state.staged import StagedBytes, StagedMetadata, StagedPassages, StagedTimes
 from simdb.database.state.store import Store
 from simdb.database.state.view import KeptParts, View
 from simdb.plan import compaction
@@ -35,6 +35,7 @@ from simdb.storage import (
     StoredBatch,
     Tombstones,
     Unfinished,
+    by_ordinal,
     merge as merges,
     rewriting,
     table_names,
@@ -79,8 +80,9 @@ class Staging:
         self.times = StagedTimes() if store.options.keeps_times else None
         first = base.manifest.next_ordinal
         self.staged_passages = StagedPassages(first) if store.options.passages else None
-        self.staged_features = StagedFeatures(first) if store.options.features else None
-        logs = (self.times, self.staged_passages, self.staged_features)
+        columns = by_ordinal.columns_of(store.options)
+        self.staged_columns = {column: StagedBytes(first) for column in columns}
+        logs = (self.times, self.staged_passages, *self.staged_columns.values())
         self._logs = [log for log in logs if log is not None]
         # The packed content of notes by their keys; None for a note that is removed.
         self.notes: dict[bytes, bytes | None] = {}
@@ -233,8 +235,11 @@ class Staging:
         self.metadata.insert(first, metadata)
         if self.staged_passages is not None:
             self.staged_passages.insert(self._beside(batch.extras.grains, "passages"))
-        if self.staged_features is not None:
-            self.staged_features.insert(self._beside(batch.extras.features, "features"))
+        for column, staged in self.staged_columns.items():
+            made = getattr(batch.extras, column.what)
+            if made is None and column is by_ordinal.TEXTS:
+                made = by_ordinal.without(len(batch))
+            staged.insert(self._beside(made, column.what))
         if self.times is not None:
             self.times.note(np.arange(first, self.next_ordinal, dtype=np.uint32), times)
         self._count(batch.states, 1)

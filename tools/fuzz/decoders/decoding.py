@@ -17,7 +17,7 @@ import simdb
 from sample import dumps, payloads, sample, values
 from simdb.core.stored_options import decode_options, decode_resources
 from simdb.plan.calibration import decode_calibration
-from simdb.storage import codec, idf_file, layout, metadata as packed
+from simdb.storage import by_ordinal, codec, idf_file, layout
 from simdb.storage.delta import decode_batch
 from simdb.storage.manifest import decode_manifest
 from simdb.storage.membership import Membership
@@ -80,12 +80,31 @@ decoder("calibration", layout.CALIBRATION_KIND, layout.CALIBRATION_KEY, decode_c
 decoder("batch", layout.DELTA_KIND, KEY, partial(decode_batch, KEY))
 
 
+def by_ordinal_of(column, data):
+    """Decode a block of a column by ordinal, and renumber its documents."""
+    first, block = column.decode(KEY, with_checksum(column.kind, KEY, data))
+    ordinals = np.arange(first, first + len(block), dtype=np.uint32)
+    list(column.renumbered([(ordinals, block)], ordinals[::2]))
+    return block
+
+
 @harness(lambda: [struct.pack("<3I", 2, 3, 3) + b"abcdef"])
 def features(data):
     """Decode a block of packed features, and renumber its documents."""
-    first, block = packed.decode_block(KEY, with_checksum(layout.FEATURES_KIND, KEY, data))
-    ordinals = np.arange(first, first + len(block), dtype=np.uint32)
-    list(packed.renumbered_features([(ordinals, block)], ordinals[::2]))
+    by_ordinal_of(by_ordinal.FEATURES, data)
+
+
+@harness(kind_of(layout.TEXTS_KIND))
+def texts(data):
+    """Decode a block of compressed texts, renumber its documents, and read the texts."""
+    list(by_ordinal.text_column(by_ordinal_of(by_ordinal.TEXTS, data), "a block"))
+
+
+@harness(lambda: [b"\2" + struct.pack("<3I", 2, 3, 3) + b"s\xc3\xa9sab"])
+def packed_texts(data):
+    """Decode what a block of texts has compressed."""
+    column = by_ordinal.unpack(np.frombuffer(data[1:], np.uint8), "a block")
+    list(by_ordinal.text_column(column, "a block"))
 
 
 @harness(dumps)

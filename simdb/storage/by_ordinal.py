@@ -1,0 +1,298 @@
+"""Columns of bytes by ordinal, in blocks beside the runs: packed features, and texts.
+
+A value of such a column has the bytes of some consecutive documents of one commit, after the
+header:
+
+    count u32 | bytes of each document u32[n] | bytes
+
+Its key is the first ordinal.  In a column of texts all of this is packed by Zstandard, after its
+size, u64.  A text is an "s" and its UTF-8, and a document that is no text has no bytes;
+`simdb/sketch/exact_similarity.py` has the layout of a packed feature.
+
+Every ordinal in use is in just one value, also that of a deleted document, so a lost value is
+noticed.  Compaction leaves out the bytes of deleted documents.  The sub-database of a column exists
+only if the options say so.
+"""
+
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from simdb.core import arrays, kernel
+from simdb.core.arrays import NO_BYTES, PackedBytes
+from simdb.core.arrow import TextColumn, load_arrow
+from simdb.core.dtypes import U8, U32
+from simdb.core.errors import CorruptError, FormatError
+from simdb.core.options import Options
+from simdb.core.reports import Finding
+from simdb.core.threads import mapped
+from simdb.storage import codec, layout
+from simdb.storage.delta import stored_offsets
+from simdb.storage.environment import Source
+
+# A block of documents is read whole to read one of them.
+FEATURE_DOCUMENTS = 128
+FEATURE_BYTES = 1 << 15
+# Texts are packed better by a tenth than in blocks of half as many bytes, and fill their pages.
+TEXT_DOCUMENTS = 1024
+TEXT_BYTES = 1 << 16
+ZSTD_LEVEL = 3
+# Blocks that are this many times smaller on average are packed again when it is convenient.
+SCATTERED = 8
+# Zstandard makes no text smaller by more than this factor.
+ZSTD_RATIO_MOST = 1 << 16
+# At most so many documents, or bytes, are renumbered together.
+RENUMBERED_DOCUMENTS = 1 << 14
+RENUMBERED_BYTES = 1 << 26
+
+TEXT = ord("s")  # before each text, as before an id that is one
+_COUNT = struct.Struct("<I")
+_SIZE = struct.Struct("<Q")
+
+# Ordinals that ascend, and the bytes of each.
+Numbered = tuple[U32, PackedBytes]
+
+
+@dataclass(frozen=True, slots=True)
+class ByOrdinal:
+    """A column: its sub-database, the kind of its values, and whether these are compressed."""
+
+    name: bytes
+    kind: bytes
+    is_compressed: bool = False
+
+    @property
+    def what(self) -> str:
+        """What documents have in this column."""
+        return self.name.decode()
+
+    @property
+    def remedy(self) -> str:
+        """What to do if some of it is lost."""
+        return (
+            "restore the database from a copy or a dump; or let estimates decide about the"
+            f" documents that have lost their {self.what}, rebuild(drop_damaged=True), simdb"
+            " rebuild --drop-damaged"
+        )
+
+    def encode(
+        self, first: int, column: PackedBytes, threads: int = 1
+    ) -> Iterator[tuple[bytes, Any]]:
+        """Yield keys and values for consecutive documents from the ordinal `first`."""
+
+        def stored(bounds: tuple[int, int]) -> tuple[bytes, Any]:
+            key = layout.number_key(first + bounds[0])
+            payload = pack(column.taken(slice(*bounds)), self.what)
+            if self.is_compressed:
+                payload = _SIZE.pack(len(payload)) + _zstd().compress(payload, asbytes=True)
+            return key, codec.encode_array(self.kind, key, np.frombuffer(payload, np.uint8))
+
+        return mapped(stored, self._bounds(column), threads)
+
+    def decode(self, key: bytes, value: Any) -> tuple[int, PackedBytes]:
+        """Return the first ordinal, and the bytes in one stored value; compares the checksum."""
+        payload = codec.decode_array(self.kind, key, value, np.uint8, verify=True)
+        place = codec.name(self.kind, key)
+        column = unpack(_decompressed(payload, place) if self.is_compressed else payload, place)
+        if not len(column):
+            raise CorruptError(f"{place} has no documents")
+        return layout.key_number(key), column
+
+    def read(self, source: Source, ordinals: U32) -> PackedBytes:
+        """Return the bytes of documents, whose ordinals ascend; CorruptError if some are lost."""
+        at, parts = 0, [NO_BYTES]
+        while at < len(ordinals):
+            ordinal = int(ordinals[at])
+            found = source.before(self.name, layout.number_key(ordinal))
+            first, block = (ordinal, NO_BYTES) if found is None else self.decode(*found)
+            stop = int(np.searchsorted(ordinals, first + len(block)))
+            if stop <= at:
+                raise CorruptError(
+                    f"the {self.what} of ordinal {ordinal} are missing; {self.remedy}"
+                )
+            parts.append(block.taken(ordinals[at:stop].astype(np.int64) - first))
+            at = stop
+        return arrays.joined_ragged(parts) or NO_BYTES
+
+    def blocks(self, source: Source, *, skips_damage: bool = False) -> Iterator[Numbered]:
+        """Yield the bytes of all documents, by ordinal; `skips_damage`: without what is damaged."""
+        for key, value in source.every(self.name):
+            try:
+                first, block = self.decode(key, value)
+            except (CorruptError, FormatError):
+                if skips_damage:
+                    continue
+                raise
+            yield np.arange(first, first + len(block), dtype=np.uint32), block
+
+    def renumbered(
+        self, blocks: Iterable[Numbered], kept: U32, threads: int = 1
+    ) -> Iterator[tuple[bytes, Any]]:
+        """Yield keys and values of the documents `kept`, which ascend, numbered from 0.
+
+        What is in no block gets no bytes.
+        """
+        parts: list[PackedBytes] = []
+        written = held = 0
+        for ordinals, block in blocks:
+            start, stop = np.searchsorted(kept, [ordinals[0], ordinals[-1] + 1]).tolist()
+            start = max(start, written + held)  # damaged blocks can overlap
+            parts.append(without(start - written - held))
+            parts.append(block.taken(kept[start:stop].astype(np.int64) - ordinals[0]))
+            held = max(stop, start) - written
+            size = sum(len(part.values) for part in parts)
+            if held >= RENUMBERED_DOCUMENTS or size >= RENUMBERED_BYTES:
+                yield from self.encode(written, arrays.joined_ragged(parts) or NO_BYTES, threads)
+                parts, written, held = [], written + held, 0
+        parts.append(without(len(kept) - written - held))
+        yield from self.encode(written, arrays.joined_ragged(parts) or NO_BYTES, threads)
+
+    def is_scattered(self, source: Source) -> bool:
+        """Whether blocks of few texts, of small commits, would be packed better together."""
+        sizes = [len(value) for _, value in source.every(self.name)] if self.is_compressed else []
+        return len(sizes) > 1 and sum(sizes) / len(sizes) < TEXT_BYTES / SCATTERED
+
+    def damage(self, source: Source, count: int) -> Iterator[tuple[str, int, int]]:
+        """Yield what is wrong in the column of `count` ordinals, and the ordinals start .. stop."""
+        blocks: list[tuple[int, int]] = []
+        problems: dict[int, str] = {}
+        for key, value in source.every(self.name):
+            try:
+                first, block = self.decode(key, value)
+                blocks.append((first, first + len(block)))
+            except (CorruptError, FormatError) as error:
+                problems[layout.key_number(key)] = str(error)
+        for start, stop in gaps(blocks, count):
+            why = f"the {self.what} of the ordinals {start} .. {stop} are missing"
+            yield problems.pop(start, why), start, stop
+        yield from ((why, first, first) for first, why in problems.items())
+
+    def _bounds(self, column: PackedBytes) -> Iterator[tuple[int, int]]:
+        """Yield where the documents of each block start and stop."""
+        documents, size = FEATURE_DOCUMENTS, FEATURE_BYTES
+        if self.is_compressed:
+            documents, size = TEXT_DOCUMENTS, TEXT_BYTES
+        start, offsets = 0, column.offsets
+        while start < len(column):
+            stop = int(np.searchsorted(offsets, offsets[start] + size, side="right")) - 1
+            stop = min(max(stop, start + 1), start + documents, len(column))
+            yield start, stop
+            start = stop
+
+
+FEATURES = ByOrdinal(layout.FEATURES, layout.FEATURES_KIND)
+TEXTS = ByOrdinal(layout.TEXTS, layout.TEXTS_KIND, is_compressed=True)
+COLUMNS = (FEATURES, TEXTS)
+
+
+def columns_of(options: Options) -> list[ByOrdinal]:
+    """Return the columns that a database with these options has."""
+    return [column for column in COLUMNS if getattr(options, column.what)]
+
+
+def pack(column: PackedBytes, what: str) -> bytes:
+    """Return the payload of one value, without header, of any number of documents; FullError."""
+    sizes = np.diff(stored_offsets(column.offsets, f"the {what} of {len(column)} documents"))
+    return _COUNT.pack(len(column)) + sizes.astype("<u4").tobytes() + column.values.tobytes()
+
+
+def unpack(payload: U8, place: str) -> PackedBytes:
+    """Return the bytes in a payload, which the message calls `place`; CorruptError."""
+    if len(payload) < _COUNT.size:
+        raise CorruptError(f"{place} has no count")
+    (count,) = _COUNT.unpack_from(payload.data)
+    start = _COUNT.size + 4 * count
+    if start > len(payload):
+        raise CorruptError(f"{place} is too short for {count} documents")
+    offsets = arrays.offsets_of(np.frombuffer(payload[_COUNT.size : start].tobytes(), "<u4"))
+    if offsets[-1] != len(payload) - start:
+        raise CorruptError(f"{place} has sizes of documents that do not fit its bytes")
+    return arrays.Ragged(offsets, payload[start:])
+
+
+def pack_texts(documents: Any, count: int, errors: str) -> PackedBytes:
+    """Return the stored bytes of the texts among `count` documents; of others there are none."""
+    is_array = isinstance(documents, np.ndarray)
+    if isinstance(documents, TextColumn):
+        filled = zip(documents.contents(), documents.lengths.tolist(), strict=True)
+        contents = [b"s" * (length >= 0) + each for each, length in filled]
+    elif isinstance(documents, list | tuple) or (is_array and documents.dtype.kind in "UO"):
+        contents = [
+            b"s" + each.encode("utf-8", errors) if isinstance(each, str) else b""
+            for each in documents
+        ]
+    else:
+        contents = [b""] * count
+    sizes = np.fromiter(map(len, contents), np.int64, count)
+    return arrays.Ragged(arrays.offsets_of(sizes), np.frombuffer(b"".join(contents), np.uint8))
+
+
+def text_column(column: PackedBytes, place: str) -> TextColumn:
+    """Return texts, None for a document that is none; CorruptError for what cannot be a text."""
+    values = np.ascontiguousarray(column.values)
+    lengths = np.diff(column.offsets) - 1
+    is_text = lengths >= 0
+    starts = column.offsets[:-1]
+    addresses = (values.ctypes.data + 1 + starts).astype(np.uint64)
+    is_right = kernel.are_utf8(addresses, lengths)
+    is_right[is_text] &= values[starts[is_text]] == TEXT
+    if not is_right.all():
+        raise CorruptError(f"{place} has no text of document {int(np.argmin(is_right))}")
+    return TextColumn(addresses, lengths, (values,))
+
+
+def gaps(blocks: Iterable[tuple[int, int]], count: int) -> Iterator[tuple[int, int]]:
+    """Yield the ranges below `count` that are not in just one of `blocks`, which have starts."""
+    at = 0
+    for start, stop in blocks:
+        if start != at:
+            yield min(at, start), max(at, start)
+        at = stop
+    if at != count:
+        yield min(at, count), max(at, count)
+
+
+def check_columns(
+    source: Source, options: Options, count: int, packed_bytes: int, *, deep: bool
+) -> Iterator[Finding]:
+    """Yield findings if features or texts are missing or damaged; `deep`: if they are none.
+
+    They are compared with nothing else: features follow from texts, which a database need not have.
+    """
+    for column in columns_of(options):
+        for why, _, _ in column.damage(source, count):
+            yield Finding(column.what, why, column.remedy)
+        for ordinals, block in column.blocks(source, skips_damage=True) if deep else ():
+            place = f"the {column.what} from ordinal {ordinals[0]} on"
+            if column is FEATURES and (np.diff(block.offsets) % packed_bytes).any():
+                why = f"{place} have no whole number of entries"
+                yield Finding(column.what, why, column.remedy)
+            if column is TEXTS:
+                try:
+                    text_column(block, place)
+                except CorruptError as error:
+                    yield Finding(column.what, str(error), column.remedy)
+
+
+def without(count: int) -> PackedBytes:
+    """Return the bytes of documents that have none."""
+    return arrays.Ragged(np.zeros(count + 1, np.int64), np.empty(0, np.uint8))
+
+
+def _zstd() -> Any:
+    return load_arrow("a database with texts").Codec("zstd", compression_level=ZSTD_LEVEL)
+
+
+def _decompressed(payload: U8, place: str) -> U8:
+    """Return the payload that was compressed; CorruptError."""
+    size = _SIZE.unpack_from(payload.data)[0] if len(payload) >= _SIZE.size else 0
+    if not 0 < size <= min(ZSTD_RATIO_MOST * len(payload), layout.VALUE_BYTES_MAX):
+        raise CorruptError(f"{place} says that {size} bytes became {len(payload)}")
+    try:
+        content = _zstd().decompress(payload[_SIZE.size :], decompressed_size=size)
+    except OSError as error:
+        raise CorruptError(f"{place} cannot be decompressed: {error}") from error
+    return np.frombuffer(content, np.uint8)
