@@ -49,7 +49,7 @@ def test_a_foreign_method_is_answered_with_ours(short_waits):
             ((database, snapshot, transaction), "upsert", "on_conflict='replace'"),
             ((database, snapshot, transaction), "remove", r"delete\(id\)"),
             ([result], "to_csv", r"\.write\(path\)"), ([result], "to_pandas", r"\.data"),
-            ([document], "text", "a database stores none"),
+            ([document], "content", r"\.text, with Options"),
         ]:  # fmt: skip
             for holder in holders:
                 with pytest.raises(AttributeError, match=f"no attribute '{name}'; use .*{own}"):

@@ -25,7 +25,7 @@ from simdb.core.options import Minhash
 from simdb.core.vector_form import minimum_type, unpack_minima
 
 _EMPTY = ", of an empty document"
-NO_TEXT = "the database stores no texts; create one with Options(texts=True)"
+NO_TEXT = "no texts are stored; create a database with Options(texts=True), or look up your own"
 COUNTED_MAX = 255  # the largest distance that a match can hold
 
 
@@ -159,13 +159,13 @@ class StoredText:
         """The stored text, read when it is asked for; None if the document was no text.
 
         It is the text under this id at that moment, in the snapshot or transaction that answered
-        or, without one, in the database.  AttributeError if the database stores no texts;
-        NotFoundError if the document is gone.
+        or, without one, in the database.  Raises OptionError if the database stores no texts, or
+        this was unpickled, and NotFoundError if the document is gone.
         """
         try:
             reader = self._reader
         except AttributeError:
-            raise AttributeError(NO_TEXT, name="text", obj=self) from None
+            raise OptionError(NO_TEXT) from None
         (found,) = reader.texts_many([self.id])  # type: ignore[attr-defined]
         return found  # type: ignore[no-any-return]
 
