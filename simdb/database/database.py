@@ -209,9 +209,19 @@ class Database(Writing[IdT]):
         maintenance.calibration.calibrate_if_due(store)
         return done
 
-    def copy(self, path: str | os.PathLike[str]) -> None:
-        """Write a compacted copy of the database, as of now, to the new directory `path`."""
-        maintenance.compaction.copy(self._opened(), os.fsdecode(path))
+    def copy(self, path: str | os.PathLike[str], *, incremental: bool = False) -> int:
+        """Write a copy of the database, as of now, to the new directory `path`; return its bytes.
+
+        `incremental`: `path` can also be an earlier copy, which gets what has changed since, in one
+        commit: so it can be opened at every moment, and whatever happens, it is the database as it
+        was or as it is.  Returns the bytes of what was written then.  Values that are stored in
+        both already are neither read nor written.  After `compact` or `rebuild` that is nothing,
+        and the whole file is written anew.
+
+        Raises ExistsError if something else is at `path`, such as a copy that was written to.
+        """
+        target = os.fsdecode(path)
+        return maintenance.copying.copy(self._opened(), target, incremental=incremental)
 
     def rebuild(
         self,

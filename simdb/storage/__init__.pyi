@@ -4,6 +4,7 @@ from simdb.storage import (
     codec as codec,
     contents as contents,
     file_map as file_map,
+    following as following,
     idf_file as idf_file,
     layout as layout,
     merge as merge,

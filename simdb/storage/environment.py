@@ -779,6 +779,13 @@ class Source:
         """Yield keys of a sub-database and the bytes under them, in order, from `start` on."""
         return values_from(self.transaction, self.handle(name), start)
 
+    def unread_values(self, name: bytes) -> Iterator[tuple[bytes, Any]]:
+        """Yield keys and values like `every`; of values of many bytes no page is read yet."""
+        with self._reading:
+            file_map = self._map()
+        handle = self.handle(name)
+        return self.every(name) if file_map is None else file_map.values(self.transaction, handle)
+
     def before(self, name: bytes, key: bytes) -> tuple[bytes, Any] | None:
         """Return the last key at or before `key`, and the bytes under it; None if none is."""
         return value_at_or_before(self.transaction, self.handle(name), key)

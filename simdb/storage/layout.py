@@ -3,6 +3,7 @@
     meta        b"format", b"options", b"resources"     objects: version, options, of packages
                 b"calibration"                          object: statistics of similar documents
                 b"note/" + name                         object: content of a note
+                b"copy"                                 object: of a copy, see `following.py`
     manifest    b"manifest"                             object: counters and the live runs
                 b"format", b"options", b"resources"     the same as in meta, once more
     table/NN    run u32 | column u8                     arrays: keys, ordinals, directory; tags in
@@ -58,6 +59,7 @@ FORMAT_KEY = b"format"
 OPTIONS_KEY = b"options"
 RESOURCES_KEY = b"resources"
 CALIBRATION_KEY = b"calibration"
+COPY_KEY = b"copy"
 MANIFEST_KEY = b"manifest"
 NOTE_PREFIX = b"note/"
 # What nothing else tells is also stored beside the manifest, in another page.
@@ -71,10 +73,11 @@ OPTIONS_KIND = b"opti"
 RESOURCES_KIND = b"reso"
 CALIBRATION_KIND = b"cali"
 NOTE_KIND = b"note"
+COPY_KIND = b"copy"
 MANIFEST_KIND = b"mani"
 OBJECT_KINDS = {
     FORMAT_KEY: FORMAT_KIND, OPTIONS_KEY: OPTIONS_KIND, RESOURCES_KEY: RESOURCES_KIND,
-    CALIBRATION_KEY: CALIBRATION_KIND, MANIFEST_KEY: MANIFEST_KIND,
+    CALIBRATION_KEY: CALIBRATION_KIND, MANIFEST_KEY: MANIFEST_KIND, COPY_KEY: COPY_KIND,
 }  # fmt: skip
 DELTA_KIND = b"delt"
 METADATA_KIND = b"meta"

@@ -119,13 +119,13 @@ def entries(log):
     return found
 
 
-def images(log, directory, *, seed, every=1, random_images=3):
-    """Yield (mark, {name: bytes}) for power cuts after each `every`-th call.
+def images(log, directory, *, seed, every=1, random_images=3, files=None):
+    """Yield (mark, {name: bytes}) for power cuts after each `every`-th call; `files`: see `Disk`.
 
     Each cut has several images: with all pending writes, with the first few of them (about ten
     different numbers), and `random_images` with random parts.
     """
-    disk, chance = Disk(directory), random.Random(seed)
+    disk, chance = Disk(directory, files), random.Random(seed)
     for number, entry in enumerate(entries(log)):
         disk.take(entry)
         if number % every:

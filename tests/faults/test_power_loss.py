@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from following import values
 from images import images
 from logged import DOCUMENTS, OPTIONS
 
@@ -15,6 +17,17 @@ import simdb
 from cases import outcome_of
 
 FOLDER = Path(__file__).parent
+FOLLOWING = """
+import ctypes, os, sys, simdb
+from simdb.database.maintenance import copying
+path, copy, log, size = sys.argv[1:]
+copying.AT_ONCE_BYTES, copying.MEMORY_PERCENT = int(size), 0
+shim = ctypes.CDLL(os.environ["LD_PRELOAD"])
+with simdb.open(path, "r") as database:
+    shim.fault_log(os.fsencode(log))
+    database.copy(copy, incremental=True)
+    shim.fault_mark(0)
+"""
 
 
 def look(mark, path):
@@ -42,4 +55,39 @@ def test_an_idf_table_is_on_the_disk_before_the_options_name_it(shim, tmp_path):
         wrong += [outcome.error] if outcome.error else outcome.value
 
     assert wrong == []
+    assert count > 10
+
+
+@pytest.mark.parametrize("size", [0, 1 << 20], ids=["file", "values"])
+def test_a_copy_that_is_brought_up_to_date_is_old_or_new_after_a_power_cut(shim, tmp_path, size):
+    path, copy, log = tmp_path / "db", tmp_path / "copy", tmp_path / "log"
+    with simdb.open(path, options=simdb.Options(delta_documents=4, growth=2)) as database:
+        database.insert_many(range(10), range(10))
+        database.copy(copy)
+        database.insert_many(range(10, 40), range(10, 40))
+        database.delete(3)
+        database.copy(tmp_path / "new")
+    old, new = values(copy), values(tmp_path / "new")
+    (copy / "lock.mdb").unlink(missing_ok=True)
+    files = {each.name: (each.stat().st_ino, each.read_bytes()) for each in copy.iterdir()}
+    environment = os.environ | {"LD_PRELOAD": str(shim), "FAULT_DIRECTORY": str(copy)}
+    command = [sys.executable, "-W", "ignore", "-c", FOLLOWING, path, copy, log, str(size)]
+    subprocess.run(command, env=environment, check=True)
+
+    count, found = 0, set()
+    for mark, held in images(log, copy, seed=3, files=files):
+        image = tmp_path / str(count)
+        image.mkdir()
+        for name, content in held.items():
+            (image / name).write_bytes(content)
+        after = values(image)
+        assert after in ((old, new) if mark < 0 else (new,))
+        found.add(after == new)
+        count += 1
+        if count % 8 == 0:
+            with simdb.open(path, "r") as database:
+                database.copy(image, incremental=True)
+            assert values(image) == new
+
+    assert found == {True, False}
     assert count > 10

@@ -84,7 +84,7 @@ class Session:
         """Return all verbs, the frequent ones several times."""
         maintenance = [
             self.compact, self.rebuild, self.reopen, self.reopen, self.copy, self.dump,
-            self.statistics, self.calibrate, self.look_again, self.rewrite,
+            self.statistics, self.calibrate, self.look_again, self.rewrite, self.follow,
         ]  # fmt: skip
         hardship = [*harming.HARMS, harming.elsewhere, harming.elsewhere, burst.burst]
         return [
@@ -264,6 +264,13 @@ class Session:
         path = os.path.join(self.directory, "copy")
         self.database.copy(path)
         return self.compare_with(path)
+
+    def follow(self):
+        """Bring a copy up to date that stays as long as the session, or make it."""
+        path = os.path.join(self.directory, "followed")
+        written = self.database.copy(path, incremental=True)
+        with simdb.open(path, "r") as other:
+            return f"{written} bytes, {self.look(other)}"
 
     def dump(self):
         path = os.path.join(self.directory, "copy")

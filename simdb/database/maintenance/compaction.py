@@ -8,9 +8,10 @@ database open.
 """
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -25,11 +26,9 @@ from simdb.database.state.kinds import kind_of
 from simdb.database.state.store import Store, settled
 from simdb.database.write import commit
 from simdb.database.write.commit import Ahead, Writer, drop_run, write, write_clusters
-from simdb.database.write.idf import copy_idf
 from simdb.plan import compaction as policy
 from simdb.storage import (
     COPY_FILE,
-    DATA_FILE,
     Contents,
     Environment,
     Manifest,
@@ -47,7 +46,6 @@ from simdb.storage import (
     layout,
     live_count,
     live_ordinals,
-    made_beside,
     merge as merges,
     metadata,
     renumbering,
@@ -55,7 +53,6 @@ from simdb.storage import (
     table_names,
 )
 
-UNFINISHED = ".copying"
 METADATA_GROUP = 4096
 
 
@@ -72,13 +69,15 @@ def compact(store: Store, threads: int = 1) -> Compaction:
         return Compaction(before, file_bytes(store), note)
 
 
-def copy(store: Store, target: str) -> None:
-    """Write a copy of the database without free pages to the new directory `target`."""
-    made_beside(target, UNFINISHED, lambda directory: _copy_into(store, directory))
-
-
 def shrink(store: Store, right: WriteRight) -> str:
-    """Replace the data file by a copy without free pages; returns why not, if it cannot.
+    """Replace the data file by a copy without free pages; returns why not, if it cannot."""
+    return replaced(store, right, partial(copied, store.environment))
+
+
+def replaced(
+    store: Store, right: WriteRight, made: Callable[[str], AbstractContextManager[None]]
+) -> str:
+    """Replace the data file by the one that is `made` for a `with` block; returns why not, if so.
 
     Raises FullError if the disk cannot take the copy, CorruptError if the file cannot be copied;
     earlier commits are not affected.
@@ -93,7 +92,7 @@ def shrink(store: Store, right: WriteRight) -> str:
         if not is_alone:
             return "the file was not shrunk: other processes have the database open"
         try:
-            with copied(environment, copy):
+            with made(copy):
                 store.forget_views()
                 environment.reopen(copy, right)
         except BusyError:
@@ -165,11 +164,6 @@ def put_column(
 def file_bytes(store: Store) -> int:
     """Return the bytes of the data file on the disk."""
     return store.environment.presence.data_bytes
-
-
-def _copy_into(store: Store, directory: str) -> None:
-    store.environment.copy_to(os.path.join(directory, DATA_FILE))
-    copy_idf(store, directory)
 
 
 def _rewrite(store: Store, threads: int) -> None:

@@ -1,0 +1,119 @@
+"""Following: a copy takes over the values that the database has and it has not.
+
+Runs never change, and whatever else changes is a value with another checksum.  Every value has its
+checksum in its header, so of the values that are equal only headers are compared.
+
+A copy may be written only by what follows its database.  It has a value `copy` in `meta`: the
+number of the transaction that wrote the copy, and the checksum of its manifest.  If either differs,
+somebody else has written to the copy since.
+"""
+
+import os
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import lmdb
+
+from simdb.core.errors import CorruptError, ExistsError, FormatError
+from simdb.storage import codec, layout
+from simdb.storage.contents import idf_checksum, read_manifest
+from simdb.storage.environment import Source
+from simdb.storage.files import translate
+
+# Sub-database, key, value; None in place of a value removes it.
+Change = tuple[bytes, bytes, Any]
+Values = Iterator[tuple[bytes, Any]]
+# Room in the map of a new copy for the note, which is written after all else.
+NOTE_BYTES = 1 << 20
+
+
+def changes(
+    source: Source, names: Collection[bytes], copy: Source, copy_names: Collection[bytes]
+) -> Iterator[Change]:
+    """Yield what the copy must change to have the values of the source, in sub-databases by name.
+
+    The values stay valid until the source ends.  CorruptError if one of them is damaged.
+    """
+    for name in sorted({*names, *copy_names}):
+        wanted: Values = source.unread_values(name) if name in names else iter(())
+        stored: Values = copy.unread_values(name) if name in copy_names else iter(())
+        for key, value in _differences(wanted, stored):
+            if (name, key) == (layout.META, layout.COPY_KEY):
+                continue
+            if value is not None:
+                try:
+                    codec.verify_value(key, value)
+                except CorruptError as error:
+                    path = source.environment.path
+                    raise CorruptError(f"{path} is damaged, its copy stays: {error}") from error
+            yield name, key, value
+
+
+def check_follows(source: Source, copy: Source) -> None:
+    """Raise ExistsError unless the copy is one of the database of `source`, and still is."""
+    path, note = copy.environment.path, copy.find(layout.META, layout.COPY_KEY)
+    manifest = bytes(copy.find(layout.MANIFEST, layout.MANIFEST_KEY))
+    asked = [(each.environment, each.transaction) for each in (source, copy)]
+    own, other = (read_manifest(*each) for each in asked)
+    table, known = (idf_checksum(*each) for each in asked)
+    if not own.id_key:
+        raise FormatError(
+            f"{source.environment.path} was made by a simdb that gave databases no mark to know"
+            " their copies by",
+            python="rebuild() gives it one; then make a new copy",
+            command="simdb rebuild gives it one; then make a new copy",
+        )
+    what = ""
+    if own.id_key != other.id_key or known not in (None, table):
+        what = f"{path} is no copy of {source.environment.path}, but another database"
+    elif note is None:
+        what = f"{path} does not say if it was changed: it was rebuilt, or is of an older simdb"
+    elif bytes(note) != _note(copy.environment.last_number, manifest):
+        what = f"{path} was written to after it was copied, and that would be lost"
+    if what:
+        raise ExistsError(f"{what}; give the path of a new directory, or remove this one first")
+
+
+def note_copy(transaction: Any, meta: Any, manifest: Any) -> None:
+    """Note in a write transaction that it makes a copy; `meta`, `manifest`: sub-databases of it."""
+    value = bytes(transaction.get(layout.MANIFEST_KEY, db=manifest))
+    transaction.put(layout.COPY_KEY, _note(transaction.id(), value), db=meta)
+
+
+def note_new_copy(path: str) -> None:
+    """Note in the data file `path`, which no process has open, that it is a copy."""
+    size, names = os.path.getsize(path) + NOTE_BYTES, (layout.META, layout.MANIFEST)
+    try:
+        opened = lmdb.open(os.fsencode(path), subdir=False, lock=False, map_size=size, max_dbs=2)
+        with opened, opened.begin(write=True) as transaction:
+            handles = (opened.open_db(each, transaction, create=False) for each in names)
+            note_copy(transaction, *handles)
+    except lmdb.Error as error:
+        translate(error, path)
+
+
+def _note(number: int, manifest: bytes) -> bytes:
+    """Return the note of a copy that the transaction with this number wrote."""
+    content = {"transaction": number, "manifest": codec.checksum_of(manifest)}
+    return codec.encode_object(layout.COPY_KIND, layout.COPY_KEY, content)
+
+
+def _differences(wanted: Values, stored: Values) -> Values:
+    """Yield the keys whose values differ, with None for those not `wanted`; all in order."""
+    old = next(stored, None)
+    for key, value in wanted:
+        while old is not None and old[0] < key:
+            yield old[0], None
+            old = next(stored, None)
+        is_stored = old is not None and old[0] == key
+        if old is None or not is_stored or _header(old[1]) != _header(value):
+            yield key, value
+        if is_stored:
+            old = next(stored, None)
+    while old is not None:
+        yield old[0], None
+        old = next(stored, None)
+
+
+def _header(value: Any) -> bytes:
+    return bytes(value[: codec.HEADER_BYTES])
