@@ -44,13 +44,13 @@ def rebuild(db: str, *, drop_damaged: bool = False, polytopes: int | None = None
         raise Exit(FINDINGS)
 
 
-def copy(db: str, target: str) -> None:
+def copy(db: str, target: str, *, incremental: bool = False) -> None:
     """Copy the current state of a database to a new directory; other processes can keep writing."""
     check_outputs({"TARGET": target}, (), {}, [db])
     with simdb.open(db, "r") as database:
-        database.copy(target)
+        count = database.copy(target, incremental=incremental)
     with simdb.open(target, "r") as copied:
-        print_one({"path": target, "documents": len(copied)})
+        print_one({"path": target, "documents": len(copied), "bytes": count})
 
 
 def merge(

@@ -234,6 +234,19 @@ def test_a_copy_of_a_copy_follows_the_first_copy(path, tmp_path):
             assert values(second) == values_of(database)
 
 
+def test_a_restored_database_goes_on_with_the_copy_that_it_was_restored_from(path, tmp_path):
+    with simdb.open(path, "w") as database:
+        database.insert("lost", 5)
+    shutil.rmtree(path)
+    with simdb.open(tmp_path / "copy", "r") as copied:
+        copied.copy(path)
+    with simdb.open(path, "w") as database:
+        database.insert("new", 6)
+        database.copy(tmp_path / "copy", incremental=True)
+
+        assert values(tmp_path / "copy") == values_of(database)
+
+
 def test_an_idf_table_that_was_set_later_comes_with_the_options(tmp_path):
     path, copy = tmp_path / "db", tmp_path / "copy"
     weighted = simdb.Options(sketch=simdb.Simhash(weighting="tf-idf"))

@@ -58,17 +58,77 @@ def test_an_idf_table_is_on_the_disk_before_the_options_name_it(shim, tmp_path):
     assert count > 10
 
 
-@pytest.mark.parametrize("size", [0, 1 << 20], ids=["file", "values"])
-def test_a_copy_that_is_brought_up_to_date_is_old_or_new_after_a_power_cut(shim, tmp_path, size):
-    path, copy, log = tmp_path / "db", tmp_path / "copy", tmp_path / "log"
+FAILING = """
+import ctypes, os, shutil, sys, simdb
+from following import values
+from simdb.database.maintenance import copying
+path, copy, size = sys.argv[1:]
+copying.AT_ONCE_BYTES, copying.MEMORY_PERCENT = int(size), 0
+shim = ctypes.CDLL(os.environ["LD_PRELOAD"])
+old, new, number, failed = values(copy), values(copy + "-new"), 0, 0
+shutil.copytree(copy, copy + "-first")
+for fault in (1, 2, 3):
+    number = 0
+    while True:
+        number += 1
+        shutil.rmtree(copy)
+        shutil.copytree(copy + "-first", copy)
+        with simdb.open(path, "r") as database:
+            shim.fault_arm(number, fault)
+            try:
+                database.copy(copy, incremental=True)
+                said = ""
+            except simdb.Error as error:
+                said = str(error)
+            count = shim.fault_count()
+            shim.fault_arm(0, 0)
+            after = values(copy)
+            assert after in ((old, new) if said else (new,)), (number, fault, said)
+            failed += bool(said)
+            database.copy(copy, incremental=True)
+        assert values(copy) == new
+        if number > count:
+            break
+print(failed)
+"""
+
+
+@pytest.fixture
+def changed(tmp_path):
+    """A database that has changed since it was copied, and beside the copy one that is new."""
+    path, copy = tmp_path / "db", tmp_path / "copy"
     with simdb.open(path, options=simdb.Options(delta_documents=4, growth=2)) as database:
         database.insert_many(range(10), range(10))
         database.copy(copy)
         database.insert_many(range(10, 40), range(10, 40))
         database.delete(3)
-        database.copy(tmp_path / "new")
-    old, new = values(copy), values(tmp_path / "new")
-    (copy / "lock.mdb").unlink(missing_ok=True)
+        database.copy(tmp_path / "copy-new")
+    return path, copy
+
+
+@pytest.mark.parametrize("size", [0, 1 << 20], ids=["file", "values"])
+def test_a_disk_that_fails_at_any_call_leaves_the_copy_as_before_or_as_the_database(
+    shim, changed, size
+):
+    support = os.pathsep.join([str(FOLDER.parent / "support"), os.environ.get("PYTHONPATH", "")])
+    environment = {"LD_PRELOAD": str(shim), "FAULT_DIRECTORY": str(changed[1]) + os.sep}
+    command = [sys.executable, "-W", "ignore", "-c", FAILING, *map(str, changed), str(size)]
+
+    ended = subprocess.run(
+        command, env=os.environ | environment | {"PYTHONPATH": support}, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+
+    assert ended.returncode == 0, ended.stderr
+    assert int(ended.stdout) > 5
+
+
+@pytest.mark.parametrize("size", [0, 1 << 20], ids=["file", "values"])
+def test_a_copy_that_is_brought_up_to_date_is_old_or_new_after_a_power_cut(
+    shim, changed, tmp_path, size
+):
+    path, copy = changed
+    old, new, log = values(copy), values(tmp_path / "copy-new"), tmp_path / "log"
     files = {each.name: (each.stat().st_ino, each.read_bytes()) for each in copy.iterdir()}
     environment = os.environ | {"LD_PRELOAD": str(shim), "FAULT_DIRECTORY": str(copy)}
     command = [sys.executable, "-W", "ignore", "-c", FOLLOWING, path, copy, log, str(size)]
