@@ -221,7 +221,7 @@ class Database(Writing[IdT]):
         Raises ExistsError if something else is at `path`, such as a copy that was written to.
         """
         target = os.fsdecode(path)
-        return maintenance.copying.copy(self._opened(), target, incremental=incremental)
+        return maintenance.compaction.copy(self._opened(), target, incremental=incremental)
 
     def rebuild(
         self,

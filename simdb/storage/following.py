@@ -10,6 +10,7 @@ somebody else has written to the copy since.
 
 import os
 from collections.abc import Collection, Iterator
+from itertools import chain
 from typing import Any
 
 import lmdb
@@ -25,6 +26,8 @@ Change = tuple[bytes, bytes, Any]
 Values = Iterator[tuple[bytes, Any]]
 # Room in the map of a new copy for the note, which is written after all else.
 NOTE_BYTES = 1 << 20
+# After all keys of LMDB, which have 511 bytes at most.
+END = b"\xff" * 512, b""
 
 
 def changes(
@@ -58,18 +61,14 @@ def check_follows(source: Source, copy: Source) -> None:
     table, known = (idf_checksum(*each) for each in asked)
     if not own.id_key:
         raise FormatError(
-            f"{source.environment.path} was made by a simdb that gave databases no mark to know"
-            " their copies by",
-            python="rebuild() gives it one; then make a new copy",
-            command="simdb rebuild gives it one; then make a new copy",
+            f"{source.environment.path} is of an older simdb and has no mark to know its copies by;"
+            " rebuild it, and make a new copy"
         )
     what = ""
     if own.id_key != other.id_key or known not in (None, table):
         what = f"{path} is no copy of {source.environment.path}, but another database"
-    elif note is None:
-        what = f"{path} does not say if it was changed: it was rebuilt, or is of an older simdb"
-    elif bytes(note) != _note(copy.environment.last_number, manifest):
-        what = f"{path} was written to after it was copied, and that would be lost"
+    elif bytes(note or b"") != _note(copy.environment.last_number, manifest):
+        what = f"{path} was written to after it was copied, or an older simdb has copied it"
     if what:
         raise ExistsError(f"{what}; give the path of a new directory, or remove this one first")
 
@@ -100,19 +99,15 @@ def _note(number: int, manifest: bytes) -> bytes:
 
 def _differences(wanted: Values, stored: Values) -> Values:
     """Yield the keys whose values differ, with None for those not `wanted`; all in order."""
-    old = next(stored, None)
-    for key, value in wanted:
-        while old is not None and old[0] < key:
+    old = next(stored, END)
+    for key, value in chain(wanted, [END]):
+        while old[0] < key:
             yield old[0], None
-            old = next(stored, None)
-        is_stored = old is not None and old[0] == key
-        if old is None or not is_stored or _header(old[1]) != _header(value):
+            old = next(stored, END)
+        if old[0] != key or _header(old[1]) != _header(value):
             yield key, value
-        if is_stored:
-            old = next(stored, None)
-    while old is not None:
-        yield old[0], None
-        old = next(stored, None)
+        if old[0] == key:
+            old = next(stored, END)
 
 
 def _header(value: Any) -> bytes:

@@ -19,9 +19,9 @@ from cases import outcome_of
 FOLDER = Path(__file__).parent
 FOLLOWING = """
 import ctypes, os, sys, simdb
-from simdb.database.maintenance import copying
+from simdb.database.maintenance import compaction
 path, copy, log, size = sys.argv[1:]
-copying.AT_ONCE_BYTES, copying.MEMORY_PERCENT = int(size), 0
+compaction.AT_ONCE_BYTES, compaction.MEMORY_PERCENT = int(size), 0
 shim = ctypes.CDLL(os.environ["LD_PRELOAD"])
 with simdb.open(path, "r") as database:
     shim.fault_log(os.fsencode(log))
@@ -61,9 +61,9 @@ def test_an_idf_table_is_on_the_disk_before_the_options_name_it(shim, tmp_path):
 FAILING = """
 import ctypes, os, shutil, sys, simdb
 from following import values
-from simdb.database.maintenance import copying
+from simdb.database.maintenance import compaction
 path, copy, size = sys.argv[1:]
-copying.AT_ONCE_BYTES, copying.MEMORY_PERCENT = int(size), 0
+compaction.AT_ONCE_BYTES, compaction.MEMORY_PERCENT = int(size), 0
 shim = ctypes.CDLL(os.environ["LD_PRELOAD"])
 old, new, number, failed = values(copy), values(copy + "-new"), 0, 0
 shutil.copytree(copy, copy + "-first")

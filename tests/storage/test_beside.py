@@ -73,8 +73,8 @@ def test_an_interrupt_before_the_last_step_leaves_nothing(tmp_path, monkeypatch)
 
 def test_a_copy_that_is_killed_is_not_there_and_works_the_second_time(path, tmp_path):
     script = """
-        from simdb.database.maintenance import copying
-        copying.copy_idf = die
+        from simdb.database.maintenance import compaction
+        compaction.copy_idf = die
         simdb.open(path, "w").copy(target)
     """
     killed(script, path, tmp_path / "copy")

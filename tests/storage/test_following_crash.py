@@ -12,7 +12,7 @@ from soundness import TINY, assert_sound
 import simdb
 from cases import KILLED, outcome_of
 from injecting import CAN_INJECT, NEVER, Injector
-from simdb.database.maintenance import copying
+from simdb.database.maintenance import compaction
 
 SECONDS = 60
 BITS = np.arange(60, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -25,8 +25,8 @@ def folder(request, tmp_path, monkeypatch):
     The copy gets what has changed in one transaction, or a new data file.
     """
     if request.param == "file":
-        monkeypatch.setattr(copying, "AT_ONCE_BYTES", 0)
-        monkeypatch.setattr(copying, "MEMORY_PERCENT", 0)
+        monkeypatch.setattr(compaction, "AT_ONCE_BYTES", 0)
+        monkeypatch.setattr(compaction, "MEMORY_PERCENT", 0)
     with simdb.open(tmp_path / "db", options=TINY) as database:
         database.insert_many(range(30), BITS[:30])
         database.copy(tmp_path / "copy", incremental=True)

@@ -2,7 +2,6 @@ from simdb.database.maintenance import (
     advice as advice,
     calibration as calibration,
     compaction as compaction,
-    copying as copying,
     dump as dump,
     inspection as inspection,
     merge as merge,

@@ -5,11 +5,15 @@ become several runs, and large runs are written ahead of the commit that makes t
 memory is bounded.  LMDB keeps the pages that this frees inside its file.  So the file is then
 copied without them, and the copy replaces it; this is possible only while no other process has the
 database open.
+
+A copy elsewhere can follow the database: it gets the values that have changed, in one transaction,
+and so is the database as it was or as it is.  LMDB keeps in memory what a transaction writes; if
+very much has changed, as after a compaction, a new data file takes the place of the old one.
 """
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -17,18 +21,20 @@ from itertools import islice
 import numpy as np
 
 from simdb.core.dtypes import U32
-from simdb.core.errors import BusyError, FullError
+from simdb.core.errors import BusyError, FullError, OptionError
 from simdb.core.memory import memory_bytes
 from simdb.core.options import Options
 from simdb.core.reports import Compaction
 from simdb.database.maintenance.calibration import covered_of, covering
 from simdb.database.state.kinds import kind_of
-from simdb.database.state.store import Store, settled
+from simdb.database.state.store import Access, Store, open_store, settled
 from simdb.database.write import commit
 from simdb.database.write.commit import Ahead, Writer, drop_run, write, write_clusters
+from simdb.database.write.idf import copy_idf
 from simdb.plan import compaction as policy
 from simdb.storage import (
     COPY_FILE,
+    DATA_FILE,
     Contents,
     Environment,
     Manifest,
@@ -43,9 +49,12 @@ from simdb.storage import (
     as_segment,
     by_ordinal,
     contents,
+    following,
+    is_database,
     layout,
     live_count,
     live_ordinals,
+    made_beside,
     merge as merges,
     metadata,
     renumbering,
@@ -54,6 +63,10 @@ from simdb.storage import (
 )
 
 METADATA_GROUP = 4096
+UNFINISHED = ".copying"
+# So much is written to a copy in one transaction in any case, and a part of the memory at most.
+AT_ONCE_BYTES = 1 << 26
+MEMORY_PERCENT = 12
 
 
 def compact(store: Store, threads: int = 1) -> Compaction:
@@ -67,6 +80,21 @@ def compact(store: Store, threads: int = 1) -> Compaction:
         store.take_options()
         note = shrink(store, right)
         return Compaction(before, file_bytes(store), note)
+
+
+def copy(store: Store, target: str, *, incremental: bool = False) -> int:
+    """Write a copy without free pages to the new directory `target`; returns its bytes.
+
+    `incremental`: an earlier copy may be there; it is brought up to date.  The bytes are then those
+    of the values that it lacked.
+    """
+    if not incremental or not is_database(target):
+        return made_beside(target, UNFINISHED, lambda directory: _copy_into(store, directory))
+    if os.path.samefile(target, store.environment.path):
+        raise OptionError(f"{target} is the database itself; name another directory for its copy")
+    access = Access("full", None, store.timeout, store.allowed)
+    with closing(open_store(target, "w", None, access)) as earlier:
+        return _follow(store, earlier)
 
 
 def shrink(store: Store, right: WriteRight) -> str:
@@ -164,6 +192,58 @@ def put_column(
 def file_bytes(store: Store) -> int:
     """Return the bytes of the data file on the disk."""
     return store.environment.presence.data_bytes
+
+
+def _copy_into(store: Store, directory: str) -> int:
+    path = os.path.join(directory, DATA_FILE)
+    store.environment.copy_to(path)
+    _finish_copy(store, path)
+    return os.path.getsize(path)
+
+
+@contextmanager
+def _copied_whole(store: Store, path: str) -> Iterator[None]:
+    """Make a new data file for a copy, for a `with` block that may move it away."""
+    with copied(store.environment, path):
+        _finish_copy(store, path)
+        yield
+
+
+def _finish_copy(store: Store, path: str) -> None:
+    """Note in a new data file that it is a copy, and copy the IDF table into its directory."""
+    following.note_new_copy(path)
+    copy_idf(store, os.path.dirname(path))
+
+
+def _follow(store: Store, earlier: Store) -> int:
+    """Bring a copy up to date; returns the bytes of the values that it lacked."""
+    with earlier.begin_write() as right, store.state() as state:
+        source, environment = state.source, earlier.environment
+        options = contents.with_stored(store.environment, source.transaction, store.options)
+        names, stored = (set(contents.all_names(each)) for each in (options, earlier.options))
+        with earlier.source() as old:
+            following.check_follows(source, old)
+            found = list(following.changes(source, names, old, stored))
+        if not found:
+            return 0
+        size = sum(len(value) for _, _, value in found if value is not None)
+        whole = min(file_bytes(store) // 2, memory_bytes() * MEMORY_PERCENT // 100)
+        is_much = size > max(whole, AT_ONCE_BYTES) or not names <= stored
+        if is_much and not replaced(earlier, right, partial(_copied_whole, store)):
+            return file_bytes(earlier)
+        copy_idf(store, environment.path)  # before the options that name it
+        contents.make_room_for(environment, options)
+        earlier.with_room(lambda: write(earlier, partial(_put_changes, found)), right, size)
+        return size
+
+
+def _put_changes(changes: list[following.Change], writer: Writer) -> None:
+    environment = writer.store.environment
+    environment.watch.walk()  # LMDB frees the pages of the values that are replaced
+    for name, key, value in changes:
+        writer.put_all(name, [(key, value)])
+    handles = (environment.subdatabase(name) for name in (layout.META, layout.MANIFEST))
+    following.note_copy(writer.transaction, *handles)
 
 
 def _rewrite(store: Store, threads: int) -> None:
