@@ -35,6 +35,7 @@ from simdb.storage.file_map import (
     Pages,
     find_map,
     get_value,
+    keys_from,
     open_map,
     pages_bytes,
     value_at_or_before,
@@ -781,10 +782,8 @@ class Source:
 
     def unread_values(self, name: bytes) -> Iterator[tuple[bytes, Any]]:
         """Yield keys and values like `every`; of values of many bytes no page is read yet."""
-        with self._reading:
-            file_map = self._map()
-        handle = self.handle(name)
-        return self.every(name) if file_map is None else file_map.values(self.transaction, handle)
+        for key in keys_from(self.transaction, self.handle(name), b""):
+            yield key, self.unread(name, name, key)
 
     def before(self, name: bytes, key: bytes) -> tuple[bytes, Any] | None:
         """Return the last key at or before `key`, and the bytes under it; None if none is."""

@@ -211,31 +211,17 @@ class FileMap:
             cursor = transaction.cursor(handle)
             if not cursor.set_key(key):
                 return None
-            found = self._at(cursor, len(key), _page_bytes(transaction, handle))
+            found, page_bytes = _address(cursor), _page_bytes(transaction, handle)
         except (lmdb.Error, CorruptError):
-            found = None  # the binding then names the error
-        return get_value(transaction, handle, key) if found is None else found
-
-    def values(self, transaction: Any, handle: Any) -> Iterator[tuple[bytes, Any]]:
-        """Yield keys and values of a sub-database in order; of large values no page is read yet."""
-        try:
-            cursor, page_bytes = transaction.cursor(handle), _page_bytes(transaction, handle)
-            for key in cursor.iternext(keys=True, values=False):
-                found = self._at(cursor, len(key), page_bytes)
-                yield bytes(key), cursor.value() if found is None else found
-        except lmdb.Error as error:
-            _refuse(error)
-
-    def _at(self, cursor: Any, key_bytes: int, page_bytes: int) -> Any:
-        """Return the value at a cursor if it has pages of its own that fit the map; None if not."""
-        found = _address(cursor)
-        low, high, flags, said = NODE.unpack(ctypes.string_at(found - NODE.size, NODE.size))
-        if not flags & BIG_DATA or said != key_bytes or _start_of(found, page_bytes) != self._start:
-            return None
+            return get_value(transaction, handle, key)  # which names the error
+        low, high, flags, key_bytes = NODE.unpack(ctypes.string_at(found - NODE.size, NODE.size))
+        fits = flags & BIG_DATA and key_bytes == len(key)
+        if not fits or _start_of(found, page_bytes) != self._start:
+            return get_value(transaction, handle, key)
         (number,) = NUMBER.unpack(ctypes.string_at(found + key_bytes, NUMBER.size))
         size, place = low | high << 16, number * page_bytes + PAGE.size
         if place + size > self._used_bytes:
-            return None
+            return get_value(transaction, handle, key)
         value = (ctypes.c_uint8 * size).from_address(self._start + place)
         return memoryview(value).cast("B").toreadonly()
 

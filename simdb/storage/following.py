@@ -15,7 +15,7 @@ from typing import Any
 
 import lmdb
 
-from simdb.core.errors import CorruptError, ExistsError, FormatError
+from simdb.core.errors import CorruptError, ExistsError
 from simdb.storage import codec, layout
 from simdb.storage.contents import idf_checksum, read_manifest
 from simdb.storage.environment import Source
@@ -59,13 +59,10 @@ def check_follows(source: Source, copy: Source) -> None:
     asked = [(each.environment, each.transaction) for each in (source, copy)]
     own, other = (read_manifest(*each) for each in asked)
     table, known = (idf_checksum(*each) for each in asked)
-    if not own.id_key:
-        raise FormatError(
-            f"{source.environment.path} is of an older simdb and has no mark to know its copies by;"
-            " rebuild it, and make a new copy"
-        )
     what = ""
-    if own.id_key != other.id_key or known not in (None, table):
+    if not own.id_key:
+        what = f"{source.environment.path} has no mark to know its copies by until it is rebuilt"
+    elif own.id_key != other.id_key or known not in (None, table):
         what = f"{path} is no copy of {source.environment.path}, but another database"
     elif bytes(note or b"") != _note(copy.environment.last_number, manifest):
         what = f"{path} was written to after it was copied, or an older simdb has copied it"

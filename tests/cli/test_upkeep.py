@@ -41,6 +41,21 @@ def test_a_dump_is_loaded_into_a_new_database(simdb_run, db, is_piped):
         ]  # fmt: skip
 
 
+def test_a_copy_follows_its_database_until_it_is_written_to(simdb_run, db):
+    (whole,) = simdb_run("copy", db, "copied").rows
+    simdb_run("delete", db, "x")
+    (changed,) = simdb_run("copy", "--incremental", db, "copied").rows
+    (same,) = simdb_run("copy", "--incremental", db, "copied").rows
+    with simdb.open("copied", "w") as database:
+        database.insert("other", 3)
+    refused = simdb_run("copy", "--incremental", db, "copied")
+
+    assert (changed["documents"], same) == (1, {"path": "copied", "documents": 1, "bytes": 0})
+    assert 0 < changed["bytes"] < whole["bytes"] / 2
+    assert refused.code == 3
+    assert "was written to after it was copied" in refused.notes
+
+
 def test_load_takes_no_damaged_dump_and_nothing_that_exists_for_the_database(
     simdb_run, db, tmp_path
 ):

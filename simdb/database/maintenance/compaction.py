@@ -13,7 +13,7 @@ very much has changed, as after a compaction, a new data file takes the place of
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -36,7 +36,6 @@ from simdb.storage import (
     COPY_FILE,
     DATA_FILE,
     Contents,
-    Environment,
     Manifest,
     MapFull,
     Membership,
@@ -99,13 +98,11 @@ def copy(store: Store, target: str, *, incremental: bool = False) -> int:
 
 def shrink(store: Store, right: WriteRight) -> str:
     """Replace the data file by a copy without free pages; returns why not, if it cannot."""
-    return replaced(store, right, partial(copied, store.environment))
+    return replaced(store, right, store.environment.copy_to)
 
 
-def replaced(
-    store: Store, right: WriteRight, made: Callable[[str], AbstractContextManager[None]]
-) -> str:
-    """Replace the data file by the one that is `made` for a `with` block; returns why not, if so.
+def replaced(store: Store, right: WriteRight, make: Callable[[str], None]) -> str:
+    """Replace the data file by one that `make` makes at a path; returns why not, if it cannot.
 
     Raises FullError if the disk cannot take the copy, CorruptError if the file cannot be copied;
     earlier commits are not affected.
@@ -120,7 +117,7 @@ def replaced(
         if not is_alone:
             return "the file was not shrunk: other processes have the database open"
         try:
-            with made(copy):
+            with copied(make, copy):
                 store.forget_views()
                 environment.reopen(copy, right)
         except BusyError:
@@ -134,12 +131,12 @@ def replaced(
 
 
 @contextmanager
-def copied(environment: Environment, copy: str) -> Iterator[None]:
-    """Copy the data file without free pages, for a `with` statement that may move the copy away."""
+def copied(make: Callable[[str], None], copy: str) -> Iterator[None]:
+    """Let `make` make the file `copy`, for a `with` statement that may move the file away."""
     try:
         with suppress(FileNotFoundError):
             os.unlink(copy)
-        environment.copy_to(copy)
+        make(copy)
         yield
     finally:
         with suppress(OSError):  # a copy that stays is removed the next time
@@ -196,21 +193,13 @@ def file_bytes(store: Store) -> int:
 
 def _copy_into(store: Store, directory: str) -> int:
     path = os.path.join(directory, DATA_FILE)
-    store.environment.copy_to(path)
-    _finish_copy(store, path)
+    _copy_to(store, path)
     return os.path.getsize(path)
 
 
-@contextmanager
-def _copied_whole(store: Store, path: str) -> Iterator[None]:
-    """Make a new data file for a copy, for a `with` block that may move it away."""
-    with copied(store.environment, path):
-        _finish_copy(store, path)
-        yield
-
-
-def _finish_copy(store: Store, path: str) -> None:
-    """Note in a new data file that it is a copy, and copy the IDF table into its directory."""
+def _copy_to(store: Store, path: str) -> None:
+    """Make the data file of a copy, which says that it is one, and the IDF table beside it."""
+    store.environment.copy_to(path)
     following.note_new_copy(path)
     copy_idf(store, os.path.dirname(path))
 
@@ -229,7 +218,7 @@ def _follow(store: Store, earlier: Store) -> int:
         size = sum(len(value) for _, _, value in found if value is not None)
         whole = min(file_bytes(store) // 2, memory_bytes() * MEMORY_PERCENT // 100)
         is_much = size > max(whole, AT_ONCE_BYTES) or not names <= stored
-        if is_much and not replaced(earlier, right, partial(_copied_whole, store)):
+        if is_much and not replaced(earlier, right, partial(_copy_to, store)):
             return file_bytes(earlier)
         copy_idf(store, environment.path)  # before the options that name it
         contents.make_room_for(environment, options)

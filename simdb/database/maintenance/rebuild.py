@@ -532,7 +532,7 @@ def _put(part: Sequence[Value], writer: Writer) -> None:
 def _put_in_place(store: Store, path: str, files: OpenFiles, *, has_new_idf: bool) -> None:
     """Replace the damaged data file, and the IDF table if it was damaged."""
     copy = os.path.join(path, COPY_FILE)
-    with translated(path), copied(store.environment, copy):
+    with translated(path), copied(store.environment.copy_to, copy):
         if has_new_idf and store.options.sketch.idf is not None:
             idf_file.write_own_idf(path, store.options.sketch.idf)
         files.put_in_place(copy)
