@@ -61,8 +61,8 @@ VECTOR_INLINE void lower_some(const struct minima_family *family, const int is_s
         vector_store(values + first + j * VECTOR_INTS, least[j]);
 }
 
-/* Lower the minima of whole vectors of permutations; return how many permutations these are.  A part
-   of a vector at the end is lowered with some minima before it, which stay as they are. */
+/* Lower the minima of whole vectors of permutations; return how many permutations these are.  A
+   part of a vector at the end is lowered with some minima before it, which stay as they are. */
 VECTOR_INLINE int lower_most(const struct minima_family *family, const int is_stratified,
                              const uint64_t *features, int64_t count, uint32_t *values)
 {
