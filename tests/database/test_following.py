@@ -38,6 +38,7 @@ KINDS = {
     "fingerprints": TINY,
     "clusters and times": simdb.Options(**SMALL, keep_clusters="distance", keep_times="seen"),
     "passages and features": simdb.Options(**SMALL, passages=True, features=True),
+    "texts": simdb.Options(**SMALL, texts=True),
     "signatures": simdb.Options(**SMALL, sketch=simdb.Minhash(permutations=32)),
     "hashes": simdb.Options(**SMALL, sketch=simdb.Bits(128)),
     "several tables": simdb.Options(**SMALL, blocks=4, leading=2, distance=2),
