@@ -46,10 +46,9 @@ def test_pairs_within_a_distance_are_those_of_a_database(documents, tmp_path):
     }
 
 
-@pytest.mark.parametrize("stored_bits", [1, 8])
-def test_pairs_of_signatures_are_those_of_a_database(documents, tmp_path, stored_bits):
+def test_pairs_of_signatures_are_those_of_a_database(documents, tmp_path):
     frame, texts = documents
-    sketch = simdb.Minhash(stored_bits=stored_bits)
+    sketch = simdb.Minhash(stored_bits=8)
     sketches = ss.signatures(frame, sketch).cache()
 
     found = of_spark(ss.pairs(sketches, similarity=0.8, partitions=5))

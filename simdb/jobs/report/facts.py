@@ -568,7 +568,8 @@ def _sketch(options: Options) -> str:
     if isinstance(sketch, Minhash):
         return (
             f"Of each document a MinHash signature of {sketch.permutations} minima is stored,"
-            f" {sketch.stored_bits} bits each, in {options.bands} bands of {options.rows}."
+            f" {counted(sketch.stored_bits, 'bit')} each, in {options.bands} bands of"
+            f" {options.rows}."
         )
     text = "Of each document a fingerprint of 64 bits is stored"
     if isinstance(sketch, Simhash) and sketch.vector_bytes:
