@@ -27,7 +27,7 @@ from made import KINDS, with_copies, zipf
 from record import Record, Timing, latencies, measure, number, options, recorded
 
 LEAST = 0.8
-SEEDS = 3
+SEEDS = 5
 RUNS = 10
 SHARED_WORDS = (8, 10, 12, 14, 15, 20, 30)  # that a query shares with a document
 QUERIES = 200
@@ -35,9 +35,14 @@ SKETCHES = {
     "64 weights": simdb.Simhash(dimensions=64),
     "128 weights": simdb.Simhash(),
     "256 weights": simdb.Simhash(dimensions=256),
-    "MinHash 32 x 8 bits": simdb.Minhash(permutations=32, stored_bits=8),
-    "MinHash 64 x 8 bits": simdb.Minhash(permutations=64, stored_bits=8),
-    "MinHash 128 x 8 bits": simdb.Minhash(stored_bits=8),
+    **{
+        f"MinHash {8 * size // bits} x {bits} bits": simdb.Minhash(
+            permutations=8 * size // bits, stored_bits=bits
+        )
+        for size in (32, 64, 128, 256)
+        for bits in (1, 2, 8)
+        if size < 256 or bits > 1
+    },
     "MinHash 128 x 32 bits": simdb.Minhash(),
 }
 
@@ -136,8 +141,9 @@ def sizes(record: Record, count: int, chance: Random) -> None:
         note = f"standard error {stdev(values) / len(values) ** 0.5:.4f}"
         record.add(f"{name}, {setting}", mean(values), "F1", note=note)
     for setting, sketch in SKETCHES.items():
-        average = mean(mean(found[name, setting]) for name in KINDS)
-        record.add(f"mean, {setting}", average, "F1", note=f"{sketch.vector_bytes} bytes")
+        means = [mean(each) for each in zip(*(found[name, setting] for name in KINDS), strict=True)]
+        note = f"{sketch.vector_bytes} bytes, standard error {stdev(means) / SEEDS**0.5:.4f}"
+        record.add(f"mean, {setting}", mean(means), "F1", note=note)
 
 
 def contained(record: Record, count: int, chance: Random) -> None:
