@@ -524,6 +524,11 @@ class Options:
         return self.polytopes or 0
 
     @property
+    def decides(self) -> bool:
+        """Whether exact similarities are known of what is stored, without `texts=`."""
+        return self.features or self.texts
+
+    @property
     def keeps_clusters(self) -> bool:
         """Whether every commit keeps clusters up to date."""
         return bool(self.keep_clusters != NOT_KEPT)

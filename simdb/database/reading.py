@@ -119,7 +119,7 @@ class Reading(Protocol[IdT]):
 
         `contained`: find the documents that have at least this share of the query's runs of 8 words
         (60 words copied of 100 are .57) in passages, runs of 15 or more words of both; see
-        `ContainedMatch`.  `texts`, as in `find_all`, measure it exactly; otherwise it is estimated.
+        `ContainedMatch`.  Texts, stored or given as in `find_all`, measure it, or it is estimated.
 
         `threads`: how many shards of a sharded database are asked at the same time; to start a
         thread takes longer than most queries.
@@ -257,7 +257,8 @@ class Reading(Protocol[IdT]):
         takes a list of ids and returns their vectors, None for an unknown one.  20 times `k`
         documents are then found by estimate, and those with the greatest exact cosine are returned
         with it; the document must be a vector, too.  `texts`: texts in the same way, by the exact
-        similarity of all their features, see `find_all`.  `threads`: see `query`.
+        similarity of all their features, see `find_all`; stored ones as `db.texts_many`.
+        `threads`: see `query`.
 
         Returns a list of `k` matches, fewer only if fewer documents can be compared; none for a
         document without features.  A query by `id` leaves out the document itself.  Raises
@@ -351,7 +352,7 @@ class Reading(Protocol[IdT]):
         or `document` and `other_document`, of which nothing needs to be stored.  The criterion is
         that of `query`.
 
-        The database does not keep texts, so only features of given texts are listed.  The weights
+        Only features of given texts are listed; give stored ones as `db[id].text`.  The weights
         of two given documents are not rounded, as stored ones are.
         """
         both = searches.explanation.Both(id, other_id, document, other_document)
@@ -404,8 +405,9 @@ class Reading(Protocol[IdT]):
         estimate; verify="estimate" leaves it to them.  `texts` is a mapping from id to text, or a
         function that takes a list of ids and returns their texts (strings, UTF-8 bytes, lists of
         tokens, or an Arrow column).  It is asked only for candidates, some thousand at a time, in
-        the thread that reads the pairs; where it has None, the estimate decides or, in a database
-        with `Options.features`, these do, also without `texts`.  The exact similarity is Jaccard's
+        the thread that reads the pairs.  Where it has None, what the database stores decides, also
+        without `texts`: its texts (`Options.texts`), else features (`Options.features`), else the
+        estimate.  The exact similarity is Jaccard's
         if every feature counts once, as by default, otherwise what the sketch estimates.
         `similarity` is the least exact similarity of a pair; without it, the default of the
         database, 0.8.  With verify="numbers" texts match only if they have the same
@@ -414,7 +416,7 @@ class Reading(Protocol[IdT]):
         pairs are found, as by `simdb.deduplicate`; from signatures, what the bands find.
 
         `contained`: see `query`; pairs then have at least this share of `left` in `right`, so two
-        documents that contain each other are two pairs.  With `texts` all texts are read.
+        documents that contain each other are two pairs.  With texts, given or stored, all are read.
         """
         options, count = self._store.options, thread_count(threads)
         question = Question(
@@ -455,8 +457,8 @@ class Reading(Protocol[IdT]):
         `keep`: which member of a cluster is its representative, the first one: "first" or "last" by
         insertion, that with the greatest or least value of a field of the metadata ("max:FIELD",
         "min:FIELD"), or a function of the metadata (None for none) whose greatest result is taken;
-        of equal ones the first, and what has no value last.  With `texts` also the "longest" or
-        "shortest" text in UTF-8, for which all texts are read.
+        of equal ones the first, and what has no value last.  With texts, given or stored, also the
+        "longest" or "shortest" text in UTF-8, for which all texts are read.
 
         `where`, `verify`, `texts`: see `find_all`.  `threads`: see `insert_many`.  With `texts`,
         documents with equal sketches, or connected already, match without a look at their texts.
@@ -476,7 +478,7 @@ class Reading(Protocol[IdT]):
             recall = options.recall  # documents are looked up one by one
         question = Question(similarity, distance, recall, search, follows=OF_PAIRS, verify=verify)
         is_exact = searches.judge.check_verification(verify, texts, options)
-        clusters.find.check_keep(keep, has_texts=is_exact and texts is not None)
+        clusters.find.check_keep(keep, has_texts=options.texts or (is_exact and texts is not None))
         is_asked = question.has_bound or (verify, texts) != (None, None)
         is_exact &= is_asked or not options.keeps_clusters
         question.criterion(options, is_weighted=True)
@@ -528,7 +530,7 @@ class Reading(Protocol[IdT]):
 
         Returns arrays in the order given: `left`, `right` (ids), `distance` uint8[n] and
         `similarity` float32[n], NaN if one of the two has no weights.  They are what a search
-        measures; if texts or stored features decide, similarities are exact.  Raises NotFoundError
+        measures; if texts or what is stored decides, similarities are exact.  Raises NotFoundError
         for an unknown id, InputError unless there are as many ids on both sides.  `verify`,
         `texts`: see `find_all`.  `threads`: see `insert_many`.
         """

@@ -169,10 +169,10 @@ class Writing(Reading[IdT], Protocol[IdT]):
         the result lists these documents.
 
         `texts`: the texts of stored documents; the exact similarity then decides what matches, see
-        `find_all`.  A database with `Options.features` needs none.  rule="contained": a document
-        is refused only if its match also has all its word 3-grams and no fewer, see
-        `simdb.deduplicate`.  A match of which neither text nor features are known refuses nothing,
-        and no stored document goes for a longer one that comes later.
+        `find_all`.  A database with `Options.texts` or `Options.features` needs none.
+        rule="contained": a document is refused only if its match also has all its word 3-grams and
+        no fewer, see `simdb.deduplicate`.  A match of which neither text nor features are known
+        refuses nothing, and no stored document goes for a longer one that comes later.
 
         `on_conflict`: what to do with a document whose id is stored already; see `add_if_new`.  If
         an id is given twice, the later document meets the earlier one if that was stored.  With

@@ -16,9 +16,10 @@ def claimed(db, documents, **more):
     return [bool(row) for row in db.add_many_if_new(ids, documents, rule="contained", **more)]
 
 
-@pytest.fixture
-def db(tmp_path):
-    with simdb.open(tmp_path / "texts.simdb", options=FEATURES) as held:
+@pytest.fixture(params=["features", "texts"])
+def db(request, tmp_path):
+    options = simdb.Options(**{request.param: True})
+    with simdb.open(tmp_path / "texts.simdb", options=options) as held:
         yield held
         assert not list(held.check())
 

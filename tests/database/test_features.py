@@ -1,4 +1,4 @@
-"""Options.features: what is stored decides exactly, as the texts themselves would."""
+"""Options.features and texts: what is stored decides exactly, as texts that are given would."""
 
 import random
 
@@ -11,6 +11,14 @@ from simdb.jobs.deduplication import claims
 from simdb.sketch import exact_similarity
 
 LEAST = 0.8
+
+
+@pytest.fixture(params=["features", "texts", "both"])
+def stored(request):
+    """Return options by which a database stores what decides."""
+    if request.param == "both":
+        return {"features": True, "texts": True}
+    return {request.param: True}
 
 
 def near_copies(seed):
@@ -35,10 +43,10 @@ SKETCHES = [
 
 
 @pytest.mark.parametrize("sketch", SKETCHES, ids=lambda sketch: repr(sketch).lower())
-def test_pairs_are_those_that_the_texts_decide(open_database, monkeypatch, sketch):
+def test_pairs_are_those_that_the_texts_decide(open_database, monkeypatch, sketch, stored):
     monkeypatch.setattr(exact_similarity, "PACKED_DOCUMENTS", 7)
     texts = near_copies(3)
-    options = simdb.Options(sketch=sketch, features=True, delta_documents=16, growth=2)
+    options = simdb.Options(sketch=sketch, **stored, delta_documents=16, growth=2)
     database = open_database(options=options)
     if sketch.uses_idf:
         database.fit_idf(texts.values())
@@ -54,7 +62,7 @@ def test_pairs_are_those_that_the_texts_decide(open_database, monkeypatch, sketc
 
 
 def assert_decided(reader, texts):
-    """Assert that stored features give what the texts give."""
+    """Assert that what is stored gives what the texts give."""
     asked = {"similarity": LEAST, "recall": 1.0}
     found, wanted = reader.find_all(verify="exact", **asked), reader.find_all(texts=texts, **asked)
     assert pairs_of(found) == pytest.approx(pairs_of(wanted))
@@ -68,8 +76,10 @@ def assert_decided(reader, texts):
     assert compared == pytest.approx(reader.compare(*both, texts=texts).similarity)
 
 
-def test_without_a_choice_features_decide_by_similarity_and_sketches_by_distance(open_database):
-    database = open_database(options=simdb.Options(features=True))
+def test_without_a_choice_texts_decide_by_similarity_and_sketches_by_distance(
+    open_database, stored
+):
+    database = open_database(options=simdb.Options(**stored))
     database.insert_many(near_copies(5))
 
     assert pairs_of(database.find_all()) == pairs_of(database.find_all(verify="exact"))
@@ -77,8 +87,14 @@ def test_without_a_choice_features_decide_by_similarity_and_sketches_by_distance
     assert database.find_all(distance=3).verification is None
     with pytest.raises(simdb.OptionError, match="similarity"):
         database.find_all(distance=3, verify="exact")
-    with pytest.raises(simdb.OptionError, match="needs them; got"):
-        database.find_all(verify="numbers")
+    if "texts" in stored:
+        numbers = database.find_all(verify="numbers")
+        assert pairs_of(numbers) == pairs_of(
+            database.find_all(verify="numbers", texts=near_copies(5))
+        )
+    else:
+        with pytest.raises(simdb.OptionError, match="needs them; got"):
+            database.find_all(verify="numbers")
 
 
 def greedy(texts, stored):
@@ -91,10 +107,12 @@ def greedy(texts, stored):
 
 
 @pytest.mark.parametrize("kept", ["similarity", "distance"])
-def test_features_decide_clusters_of_a_threshold_also_where_others_are_kept(open_database, kept):
+def test_texts_decide_clusters_of_a_threshold_also_where_others_are_kept(
+    open_database, kept, stored
+):
     # An asked threshold was decided by estimate as soon as the database kept clusters.
     texts = near_copies(5)
-    options = simdb.Options(sketch=simdb.Simhash(), features=True, keep_clusters=kept)
+    options = simdb.Options(sketch=simdb.Simhash(), **stored, keep_clusters=kept)
     database = open_database(options=options)
     database.insert_many(texts)
     ask = {"similarity": LEAST, "recall": 1.0}
@@ -107,15 +125,15 @@ def test_features_decide_clusters_of_a_threshold_also_where_others_are_kept(open
 
 
 @pytest.mark.parametrize("verb", ["deduplicate", "add_many_if_new", "add_if_new"])
-def test_day_by_day_keeps_what_one_run_over_all_texts_keeps(tmp_path, monkeypatch, verb):
+def test_day_by_day_keeps_what_one_run_over_all_texts_keeps(tmp_path, monkeypatch, verb, stored):
     monkeypatch.setattr(claims, "CLAIMED_ROWS", 7)
     texts, path = near_copies(6), tmp_path / "db"
-    options = simdb.Options(features=True, recall=1.0, delta_documents=8)
+    options = simdb.Options(**stored, recall=1.0, delta_documents=8)
 
     for day in range(5):
         own = dict(list(texts.items())[day::5])
         with simdb.open(path, options=options, durability="none") as database:
-            stored = {id: texts[id] for id in database}
+            before = {id: texts[id] for id in database}
             if verb == "deduplicate":
                 found = simdb.deduplicate(own, db=database, similarity=LEAST, recall=1.0)
                 assert found.verification.unknown == 0
@@ -125,7 +143,7 @@ def test_day_by_day_keeps_what_one_run_over_all_texts_keeps(tmp_path, monkeypatc
                 for id, text in own.items():
                     database.add_if_new(id, text, similarity=LEAST)
 
-            assert set(database) == greedy(own, stored)
+            assert set(database) == greedy(own, before)
 
 
 def test_what_is_no_text_is_refused_and_named(open_database):
@@ -140,3 +158,41 @@ def test_what_is_no_text_is_refused_and_named(open_database):
         simdb.Options(sketch=simdb.Simhash.moz(), features=True)
 
     assert len(database) == 0
+
+
+def test_given_texts_decide_before_stored_ones_and_these_where_none_is_given(open_database):
+    database = open_database(options=simdb.Options(texts=True))
+    words = "one two three four five six seven eight nine ten"
+    database.insert_many({"a": words, "b": words, "c": words})
+
+    for texts in ({"b": "other words than these"}, lambda ids: [
+        "other words than these" if id == "b" else None for id in ids
+    ]):  # fmt: skip
+        assert pairs_of(database.find_all(texts=texts)) == {("a", "c"): 1.0}
+    assert set(pairs_of(database.find_all())) == {("a", "b"), ("a", "c"), ("b", "c")}
+
+
+def test_stored_texts_measure_containment_and_choose_the_longest(open_database):
+    database = open_database(options=simdb.Options(texts=True, passages=True))
+    words = [f"word{number}" for number in range(90)]
+    texts = {
+        "long": " ".join(words), "part": " ".join(words[20:60]), "other": " ".join(words[::-1]),
+    }  # fmt: skip
+    database.insert_many(texts)
+    query, given = " ".join(words[10:50]), {"contained": 0.5, "texts": texts}
+
+    for asked in ({"document": query}, {"id": "part"}):
+        found = database.query(**asked, contained=0.5)
+        assert found == database.query(**asked, **given)
+        assert all(match.spans for match in found)
+        assert [match.text for match in found] == [texts[match.id] for match in found]
+    pairs, wanted = database.find_all(contained=0.5), database.find_all(**given)
+    assert list(pairs) == list(wanted)
+    assert [(pair.left, pair.right) for pair in pairs] == [("part", "long")]
+    near = {"longer": " ".join(words) + " end"}
+    database.insert_many(near)
+    for keep, first in [("longest", "longer"), ("shortest", "long")]:
+        (cluster,) = database.find_clusters(similarity=0.8, keep=keep)
+        assert cluster.representative == first
+    (cluster,) = database.find_clusters(distance=20, keep="longest")
+    assert cluster.representative == "longer"

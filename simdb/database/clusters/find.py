@@ -281,8 +281,9 @@ def check_keep(keep: object, *, has_texts: bool) -> None:
     rule = keeping.parse(keep)
     if rule.kind in keeping.BY_SIZE and not has_texts:
         raise OptionError(
-            f"keep={keep!r} compares texts, and a database stores none; give texts=, or store"
-            " sizes as metadata and give keep='max:FIELD' or 'min:FIELD'"
+            f"keep={keep!r} compares texts, and this database stores none; give texts=, use"
+            " Options(texts=True), or store sizes as metadata and give keep='max:FIELD' or"
+            " 'min:FIELD'"
         )
 
 
@@ -330,12 +331,12 @@ def _field(name: str, metadata: Any) -> Any:
 
 def _sizes(state: State, judge: Judge | None) -> I64:
     """Return the bytes in UTF-8 of the text of every ordinal, -1 where it is not known."""
-    assert judge is not None, "check_keep has refused that"
+    read = State.texts if judge is None else judge.texts  # check_keep has refused what has neither
     sizes = np.full(state.next_ordinal, -1, np.int64)
     live = state.live()
     for start in range(0, len(live), READ_TOGETHER):
         some = live[start : start + READ_TOGETHER]
-        texts = judge.texts(state, some)
+        texts = read(state, some)
         if isinstance(texts, TextColumn):
             sizes[some] = texts.lengths
         else:

@@ -11,7 +11,7 @@ nothing unless it is much of the document.  Nothing is lost by that.  (Chaudhuri
 a block on the left are looked up in one block on the right after the other.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -27,7 +27,8 @@ from simdb.core.errors import InputError, OptionError
 from simdb.core.matches import Matches, PairArrays, SharedSpan
 from simdb.core.reports import Plan
 from simdb.database.search.couples import as_pairs, compared
-from simdb.database.search.filters import by_ids, check_filters, exact_value
+from simdb.database.search.filters import check_filters, exact_value
+from simdb.database.search.judge import Reader, reader_of
 from simdb.database.search.lookup import as_matches
 from simdb.database.search.method import estimates
 from simdb.database.search.pairs import FoundPairs
@@ -75,14 +76,14 @@ Spans = tuple[SharedSpan, ...] | None
 class ContainedQuestion(NamedTuple):
     """The arguments of a query by containment: how many documents `given` asks for, and which.
 
-    `least`: the least containment of a match.  `texts`: what gives the texts of documents by their
-    ids; None if the grains estimate.  `is_of_many`: there is a list of queries, whose positions
+    `least`: the least containment of a match.  `texts`: what reads the texts of documents; None if
+    the grains estimate.  `is_of_many`: there is a list of queries, whose positions
     `given.accept` takes, too.
     """
 
     winnower: Winnower
     least: float
-    texts: Callable[[list[Any]], Sequence[Any]] | None
+    texts: Reader | None
     given: Question
     is_of_many: bool
 
@@ -117,7 +118,8 @@ def question_of(store: Store, question: Question, *, is_of_many: bool) -> Contai
             f"{given[0]}= has no meaning beside contained=, which looks for shared passages; give"
             " one of the two"
         )
-    read = None if texts is None else by_ids("texts", texts)
+    is_known = texts is not None or store.options.texts
+    read = reader_of(texts, store.options) if is_known else None
     winnower = store.winnower
     if winnower is None:
         raise OptionError(
@@ -244,21 +246,21 @@ def measured(
     return found.chosen((values >= question.least) & (values > 0)).best()
 
 
-def texts_of(
-    state: State, ordinals: U32, texts: Callable[[list[Any]], Sequence[Any]]
-) -> Sequence[Any]:
-    """Return the texts of documents, None for one that is not known."""
-    return read_texts(texts, list(state.identifiers(ordinals).decode(ordinals)))
-
-
-def read_texts(texts: Callable[[list[Any]], Sequence[Any]], ids: list[Any]) -> Sequence[Any]:
-    """Return what `texts` gives for some ids, None for one that is not known; InputError."""
-    given = texts(ids)
-    read = list(as_texts(given, errors="replace"))
-    for id, text in zip(ids, read, strict=True):
+def texts_of(state: State, ordinals: U32, texts: Reader) -> Sequence[Any]:
+    """Return the texts of documents, None for one that is not known; InputError for no text."""
+    read = list(as_texts(texts(state, ordinals), errors="replace"))
+    for ordinal, text in zip(ordinals.tolist(), read, strict=True):
         if text is not None and not isinstance(text, str):
-            raise InputError(f"texts= gave no text of {id!r} but {type(text).__name__}")
+            id, kind = state.id_of(ordinal), type(text).__name__
+            raise InputError(f"texts= gave no text of {id!r} but {kind}")
     return read
+
+
+def _texts_by_ids(texts: Reader, state: State, ids: list[Any]) -> list[Any]:
+    """Return the texts of stored documents."""
+    ordinals, which = np.unique(known_ordinals(state, ids), return_inverse=True)
+    read = texts_of(state, ordinals, texts)
+    return [read[at] for at in which]
 
 
 def _possible(state: State, asked: ContainmentQuery, least: float) -> tuple[U32, F64]:
@@ -343,7 +345,7 @@ def _of_stored(searcher: Searcher, ids: list[Any], question: ContainedQuestion) 
     stored: list[_Query] = in_order(parts_by_ids(searcher, ids, _stored))
     if question.texts is None:
         return stored
-    texts = read_texts(question.texts, ids)
+    texts = in_order(parts_by_ids(searcher, ids, partial(_texts_by_ids, question.texts)))
     for id, text in zip(ids, texts, strict=True):
         if not isinstance(text, str):
             raise InputError(f"texts= has no text of {id!r}, which is the query; got {text!r:.50}")

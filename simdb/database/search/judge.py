@@ -1,9 +1,9 @@
 """Judge: decides candidates by the exact similarity of their texts, which an estimate has found.
 
 An estimate that is a little too low must not lose a match, so the search keeps candidates below
-the threshold, and the texts decide.  The texts are not stored: whoever asks has them, and gives
-them for the candidates only, some at a time.  Where a text is missing, its stored features decide
-or, if the database has none, the estimate.
+the threshold, and the texts decide.  They are stored, or whoever asks has them and gives them for
+the candidates only, some at a time.  Where a text is missing, its stored features decide or, if the
+database has none, the estimate.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -192,23 +192,25 @@ class Judge:
 
 
 def check_verification(verify: object, texts: object, options: Options | None = None) -> bool:
-    """Return whether more than estimates decides: texts, or the features that a database stores.
+    """Return whether more than estimates decides: texts, or features that a database stores.
 
     They do if there are any, unless `verify` is "estimate".  `options`: those of the database, None
-    if it stores no features.  OptionError if texts must decide and there are none, or either is
+    if it stores neither.  OptionError if texts must decide and there are none, or either is
     something else.
     """
-    has_features = options is not None and options.features
+    is_decided = options is not None and options.decides
     if verify is not None:
         one_of("verify", verify, VERIFICATIONS)
     if options is not None and options.is_hashes and (texts or verify not in (None, ESTIMATE)):
         what = "texts=" if texts else f"verify={verify!r}"
         raise OptionError(f"{what} compares texts, and this database has hashes; leave it out")
-    decides = (None, ESTIMATE, EXACT) if has_features else (None, ESTIMATE)
+    decides: tuple[str | None, ...] = (None, ESTIMATE)
+    if options is not None:
+        decides += (EXACT,) * options.decides + (NUMBERS,) * options.texts
     if texts is None and verify in decides:
-        return has_features and verify != ESTIMATE
+        return is_decided and verify != ESTIMATE
     if not isinstance(texts, Mapping | TextsByOrdinal) and not callable(texts):
-        others = "" if has_features else ", or a database with Options(features=True)"
+        others = "" if is_decided else ", or a database with Options(texts=True)"
         raise OptionError(
             "texts must be a mapping from id to text, or a function that takes a list of ids and"
             f" returns their texts; verify={EXACT if verify is None else verify!r} needs them"
@@ -231,8 +233,8 @@ def judge_of(state: State, question: Question, texts: Texts | None) -> Judge:
     remembered = texts.remembered if isinstance(texts, TextsByOrdinal) else None
     has_features = options.features and not exact.compares_numbers
     return Judge(
-        exact, _reader_of(texts), least, remembered, has_features=has_features,
-        only_estimates=texts is None and not has_features,
+        exact, reader_of(texts, options), least, remembered, has_features=has_features,
+        only_estimates=texts is None and not (has_features or options.texts),
     )  # fmt: skip
 
 
@@ -244,13 +246,13 @@ def judging(
     `is_exact`: more than estimates decides, see `check_verification`.
     """
     sketch, has_bound = state.store.options.sketch, criterion.similarity is not None
-    is_known = is_exact and has_bound and (texts is not None or state.store.options.features)
+    is_known = is_exact and has_bound and (texts is not None or state.store.options.decides)
     if question.lose is not None and not (is_known and sketch == gram_sketch(sketch)):
         raise OptionError(
-            "rule='contained' needs a database of word 3-grams, with Options(features=True)"
+            "rule='contained' needs a database of word 3-grams, with Options(texts=True)"
         )
     if not is_exact or (texts, question.verify, criterion.similarity) == (None, None, None):
-        return criterion, None  # features say nothing about distances
+        return criterion, None  # what is stored says nothing about distances
     judge = judge_of(state, question, texts)
     return candidates_of(state.store.options, criterion, judge), judge
 
@@ -319,10 +321,24 @@ def estimate_deviation(options: Options, similarity: float) -> float:
     return float((1 - similarity**2) / sqrt(sketch.dimensions))
 
 
-def _reader_of(texts: Texts | None) -> Reader:
-    """Return the function from ordinals to texts."""
+def reader_of(texts: Texts | None, options: Options) -> Reader:
+    """Return the function from ordinals to texts: those given, otherwise stored ones, if any."""
     if texts is None:
-        return lambda state, ordinals: [None] * len(ordinals)
+        return State.texts if options.texts else lambda state, ordinals: [None] * len(ordinals)
+    given = _reader_of_given(texts)
+
+    def read(state: State, ordinals: U32) -> Sequence[Any]:
+        found = list(given(state, ordinals))
+        missing = np.array([at for at, text in enumerate(found) if text is None], np.int64)
+        for at, text in zip(missing.tolist(), state.texts(ordinals[missing]), strict=True):
+            found[at] = text
+        return found
+
+    return read if options.texts else given
+
+
+def _reader_of_given(texts: Texts) -> Reader:
+    """Return the function from ordinals to the texts that the caller has."""
     if isinstance(texts, TextsByOrdinal):
         return texts.read
     get = by_ids("texts", texts)

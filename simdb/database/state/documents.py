@@ -115,8 +115,7 @@ def known_times(state: State, ids: list[Any]) -> U32:
 def known_texts(state: State, ids: list[Any]) -> list[Any]:
     """Return the texts of stored documents, None for what is no text; NotFoundError."""
     ordinals, which = np.unique(known_ordinals(state, ids), return_inverse=True)
-    texts = list(state.texts(ordinals))
-    return [texts[at] for at in which]
+    return list(state.texts(ordinals).chosen(which))
 
 
 def are_stored(state: State, ids: list[Any]) -> Bools:

@@ -87,7 +87,7 @@ def claim_one(writing: WriteState, call: Call, question: Question) -> Match | No
     form = kernel.encode_ids(call.ids, staging.id_key)
     packed = incoming.pack_all(call.metadata, call.ids)
     is_stored = not staging.lacks(form) and writing.current().find(*form)[0] >= 0
-    if is_stored or store.options.features:
+    if is_stored or store.options.decides:
         found = claim(writing, call, question)
         return found[0][0] if found[0] else None
     sketches = _sketch_one(writing, call)

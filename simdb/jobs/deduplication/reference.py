@@ -137,22 +137,25 @@ class DatabaseReference:
         """Compare with what `held` has."""
         self.held = held
         self.staying: Staying = {}
-        # Returns the texts of documents by their ids; a database keeps none.
+        # Returns the texts of documents by their ids.
         self.known: Callable[[list[Id]], Sequence[Any]] = unknown
+        if held.options.texts:
+            self.known = held.texts_many
         self._positions: dict[Id, int] = {}
         self._ids: list[Id] = []
 
     @property
     def is_exact(self) -> bool:
         """Whether texts or features can decide about what is stored."""
-        return self.known is not unknown or self.held.options.features
+        return self.known is not unknown or self.held.options.decides
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: without the database, which nothing asks again."""
-        return vars(self) | {"held": None}
+        known = unknown if self.held.options.texts else self.known
+        return vars(self) | {"held": None, "known": known}
 
     def portions(self) -> Iterator[Any]:
-        """Yield nothing: a database keeps no texts."""
+        """Yield nothing: of a database only the texts that match something are read."""
         return iter(())
 
     def texts(self, positions: I64) -> Sequence[Any]:

@@ -526,6 +526,7 @@ def sections_in_words(sizes: dict[str, int], *, is_minhash: bool) -> tuple[Secti
         "volatility": "Signatures" if is_minhash else "Weights",
         "delta": "Recent documents",
         "metadata": "Metadata",
+        "texts": "Texts",
         "clusters": "Kept clusters",
     }
     totals: dict[str, int] = {}
@@ -576,7 +577,7 @@ def _sketch(options: Options) -> str:
         text += (
             f", and {sketch.dimensions} weights of 4 bits each, by which similarity is estimated"
         )
-    return f"{text}; texts are not stored."
+    return f"{text}; texts are {'compressed' if options.texts else 'not stored'}."
 
 
 def _searching(options: Options) -> str:
