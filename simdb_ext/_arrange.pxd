@@ -29,7 +29,6 @@ cdef extern from "lines.h" nogil:
     enum:
         ARRANGE_GAP
 
-    int arrange_objects(const uint8_t *content, int64_t size, int64_t count, int64_t *sizes)
     int64_t arrange_count_feeds(const uint8_t *content, int64_t size)
     void arrange_first_bytes(
         const uint64_t *addresses, const int64_t *lengths, int64_t count, uint8_t *firsts
@@ -37,6 +36,24 @@ cdef extern from "lines.h" nogil:
     int64_t arrange_read_ranges(
         int descriptor, const int64_t *starts, const int64_t *stops, int64_t count, uint8_t *out,
         uint8_t *gap
+    )
+
+cdef extern from "objects.h" nogil:
+    enum:
+        JSON_PATHS
+        JSON_STRING
+        JSON_WHOLE_NUMBER
+
+    struct json_path:
+        int64_t length
+        const uint8_t **names
+        const int64_t *sizes
+        int is_text
+
+    void arrange_scan_objects(
+        const uint8_t *content, int64_t size, int64_t count, const json_path *paths,
+        int64_t path_count, int64_t *sizes, uint8_t *lines, uint64_t *addresses, int64_t *lengths,
+        uint8_t *kinds, uint8_t *spare
     )
 
 cdef extern from "sort.h" nogil:

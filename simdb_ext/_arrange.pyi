@@ -243,12 +243,30 @@ def first_bytes(addresses: U64, lengths: I64) -> U8:
     The texts must be in memory at their addresses.  Raises ValueError for other lengths.
     """
 
-def object_sizes(content: bytes) -> I64 | None:
-    """Return the size of each line with its line feed: int64[lines].
+def count_lines(content: bytes) -> int:
+    """Return how many line feeds there are; faster than `bytes.count`, where lines are long."""
 
-    Returns None unless the last line has one, and each line begins with `{` and ends with `}`,
-    which a carriage return may follow.
+def scan_objects(
+    content: bytes, texts: Sequence[tuple[str, ...]], others: Sequence[tuple[str, ...]]
+) -> tuple[I64, U8, U64, I64, U8, U8]:
+    """Return where the values at some paths are in lines that each hold an object of JSON.
+
+    `content` is valid UTF-8 and ends with a line feed; ValueError otherwise, and for more than 32
+    paths, which are tuples of names, and differ.  A value at one of `texts` is a string, at one of
+    `others` also a whole number of at most 18 digits.
+
+    Returns the size of each line int64[n]; whether it was taken (0), is blank (1) or refused (2)
+    uint8[n]; the address, the length in bytes and the kind of the value at each path uint64[p, n],
+    int64[p, n], uint8[p, n], texts first: nothing or null (0, of the length -1), a string (1), a
+    whole number as it is written (2); and memory that some addresses lie in, beside `content`.
+
+    A line is refused that is not one valid object, that has another value at a path or a field
+    twice, and with a number of more than 512 bytes or 2^17 lists and objects inside each other.
+    What is returned of it means nothing.
     """
+
+def values_at(addresses: U64, lengths: I64, kinds: U8) -> list[str | int | None]:
+    """Return the values of one path, as `scan_objects` describes them."""
 
 def read_ranges(descriptor: int, starts: I64, stops: I64) -> bytes:
     """Return the bytes from starts[i] to stops[i] of an open file, one range after the other.

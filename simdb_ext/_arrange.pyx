@@ -3,7 +3,8 @@
 This file checks arguments and calls the C functions of `arrange/` without the GIL.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport free, malloc
 
 import operator
@@ -316,20 +317,7 @@ cdef class Forest:
         return labels
 
 
-def object_sizes(bytes content not None):
-    """Return the size of each line with its line feed; None unless each line holds an object."""
-    cdef const uint8_t[::1] given = content
-    cdef int64_t count
-    cdef int is_whole = 0
-    if not given.shape[0] or given[given.shape[0] - 1] != 10:
-        return None
-    with nogil:
-        count = arrange_count_feeds(&given[0], given.shape[0])
-    sizes = np.empty(count, np.int64)
-    cdef int64_t[::1] out = sizes
-    with nogil:
-        is_whole = arrange_objects(&given[0], given.shape[0], count, &out[0])
-    return sizes if is_whole else None
+include "arrange/objects.pxi"
 
 
 def first_bytes(const uint64_t[::1] addresses not None, const int64_t[::1] lengths not None):

@@ -13,7 +13,7 @@ A field, as users name it, is found in the columns of a table here, too.
 
 import ctypes
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
@@ -489,20 +489,6 @@ def joined_texts(columns: Sequence[Any]) -> Any:
     return load_arrow("reading a field", "pyarrow.compute").binary_join_element_wise(
         *columns, joint
     )
-
-
-def fields_at(kinds: Mapping[Path, Any]) -> list[tuple[str, Any]]:
-    """Return the fields of a schema with types at some paths; ArrowInvalid if they collide."""
-    arrow = load_arrow("reading a field")
-    inner: dict[str, dict[Path, Any]] = {}
-    for path, kind in kinds.items():
-        inner.setdefault(path[0], {})[path[1:]] = kind
-    if any(() in below and len(below) > 1 for below in inner.values()):
-        raise arrow.ArrowInvalid("a field is a text and an object")
-    return [
-        (name, below[()] if () in below else arrow.struct(fields_at(below)))
-        for name, below in inner.items()
-    ]
 
 
 def shape_of(schema: Any) -> dict[str, Any]:

@@ -298,7 +298,7 @@ def decoded_column(
         as_text(column[at], encoding, errors, what.format(start + at)).encode()
         for at in places.tolist()
     ]
-    return _replaced(column, places, texts)
+    return with_texts(column, places, texts)
 
 
 def digits_of(document: str | bytes, form: str) -> str:
@@ -324,11 +324,11 @@ def digits_column(column: ByteColumn, form: str) -> TextColumn:
     places = np.flatnonzero(column.lengths >= 0)
     known = (column[at] for at in places.tolist())
     texts = (each.decode() for each in known) if column.is_string else known
-    return _replaced(column, places, [digits_of(each, form).encode() for each in texts])
+    return with_texts(column, places, [digits_of(each, form).encode() for each in texts])
 
 
-def _replaced(column: ByteColumn, places: I64, texts: list[bytes]) -> TextColumn:
-    """Return a column with other texts at some places."""
+def with_texts(column: Any, places: I64, texts: list[bytes]) -> TextColumn:
+    """Return a column of texts or bytes with other texts at some places."""
     addresses, lengths = column.addresses.copy(), column.lengths.copy()
     memory = np.frombuffer(b"".join([*texts, b"\0"]), np.uint8)
     sizes = np.fromiter(map(len, texts), np.int64, len(texts))

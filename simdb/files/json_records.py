@@ -4,17 +4,15 @@ Threads parse blocks (`ColumnParser`).  Lines that are refused there are parsed 
 standard library, so both ways give the same documents and the same messages.  A bad line becomes a
 `InputProblem`, and reading goes on.
 
-pyarrow parses a block, in any thread and without the interpreter lock, without a Python object for
-each text.  It reads objects one after the other and takes a line feed for any other space, so a
-line must begin and end with the braces of an object; as many objects as lines are then one in each.
+The kernel scans a block without the interpreter lock.  A text without escapes stays where it is in
+the block, and no text becomes a Python object.
 """
 
 import codecs
 import io
 import json
 import re
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -22,12 +20,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from simdb.core import kernel
-from simdb.core.arrow import TextColumn, field_column, field_values, fields_at, load_arrow
+from simdb.core.arrow import ByteColumn, TextColumn
 from simdb.core.choices import KEEP
-from simdb.core.decoding import MARK, valid_column
-from simdb.core.dtypes import I64
+from simdb.core.decoding import MARK, valid_column, with_texts
+from simdb.core.dtypes import I64, U8, Bools
 from simdb.core.errors import InputError
-from simdb.core.fields import Field, fields_of
+from simdb.core.fields import JOINT, Field, Path, fields_of
 from simdb.core.memory import block_bytes
 from simdb.core.threads import mapped, thread_count
 from simdb.files.content import (
@@ -43,6 +41,7 @@ from simdb.files.records import (
     Batch,
     Found,
     InputProblem,
+    Lacks,
     Record,
     SourceOptions,
     batched,
@@ -54,13 +53,15 @@ from simdb.files.records import (
 )
 from simdb.storage import codec
 
-PURPOSE = "reading JSON lines"
-DIGITS = b"0123456789"
-
 # Of a pipe.
 WAITED_BYTES = 1 << 20
-# Lines of so many bytes are not tried again when they were refused together.
-REFUSED_BYTES = 1 << 14
+PATHS_MAX = 32  # in which the kernel looks for values
+# A few lines between others that were refused are parsed one by one, too.
+RUN_LINES = 8
+# A block with as many lines as if each had this number of bytes is cut down to a size.
+LINE_BYTES, HOLLOW_BYTES = 8, 1 << 16
+# What became of a line: the kernel's numbers.
+TAKEN, REFUSED = 0, 2
 # A block of a plain file is read in so many pieces.
 PIECES = 4
 # After an error in the middle of a compressed file, no more than one piece before it is lost.
@@ -84,7 +85,7 @@ def read_lines(stream: io.BufferedReader, name: str, reading: SourceOptions) -> 
         read = _recoded(io.TextIOWrapper(stream, encoding, reading.errors, newline="\n"))
         encoding = "utf-8"
     is_utf8 = encoding in ("utf-8", "utf-8-sig")
-    parser = ColumnParser(reading) if is_utf8 and not reading.is_by_record else None
+    parser = ColumnParser(reading) if is_utf8 and ColumnParser.can_read(reading) else None
     own = None if is_recoded else stream
     if parser is None or origins is None or not origins.begin(own, parser.texts):
         origins = None
@@ -156,133 +157,113 @@ def blocks(
         raise failure
 
 
-class BlockParser:
-    """Parses blocks of whole lines or rows by pyarrow; several threads may use one."""
+class ColumnParser:
+    """Parses blocks of JSON lines, as far as the kernel understands them; threads may share it."""
 
-    def __init__(self, reading: SourceOptions, purpose: str) -> None:
-        """Read the fields that `reading` names; OptionError if pyarrow is missing."""
-        self._arrow = load_arrow(purpose)
-        text, self._id, *_ = reading.asked
-        assert text is not None, "without texts, records are parsed one by one"
-        self._text = text
-        self._digits = reading.digits
-        self._keeps_nulls = reading.on_null == KEEP and reading.has_absent
-
-    def texts(self, block: bytes, count: int) -> TextColumn | None:
-        """Return the texts of `count` lines or rows; None unless each of them has one."""
-        table = self.table(block, self._text)
-        found = None if table is None else self._column(table)
-        if found is None or len(found) != count:
-            return None
-        return found.filled() if self._keeps_nulls or (found.lengths >= 0).all() else None
-
-    def batch(self, block: bytes, sizes: I64, positions: I64, origins: I64) -> Batch | None:
-        """Return the columns of a block, see `Part`; None if it must be read record by record.
-
-        Each line or row has a text or a null that is kept, and one of them has a text.
-        """
-        table = self.table(block, self._text, self._id)
-        texts = None if table is None else self._column(table)
-        if texts is None or len(texts) != len(sizes):
-            return None
-        nulls = texts.lengths < 0
-        has_nulls = bool(nulls.any())
-        # pyarrow does not tell a null from a field that is not there.
-        if has_nulls and (not self._keeps_nulls or nulls.all()):
-            return None
-        return Batch(
-            ids=field_values(table, self._id), texts=texts.filled() if has_nulls else texts,
-            sources=[], positions=positions, sizes=sizes, origins=origins,
-            nulls=nulls if has_nulls else None,
-        )  # fmt: skip
-
-    def _column(self, table: Any) -> TextColumn | None:
-        return valid_column(field_column(table, self._text), self._digits)
-
-    def table(self, block: bytes, *fields: Field) -> Any:
-        """Return the columns of fields as a table; None if pyarrow refuses the block."""
-        raise NotImplementedError
-
-
-class ColumnParser(BlockParser):
-    """Parses blocks of JSON lines."""
+    @staticmethod
+    def can_read(reading: SourceOptions) -> bool:
+        """Return whether records are columns: the fields are not too many, and no id is joined."""
+        text, id, *_ = reading.asked
+        if reading.is_by_record or text is None or id.is_joined:
+            return False
+        return len({*text.paths, *id.paths}) <= PATHS_MAX
 
     def __init__(self, reading: SourceOptions) -> None:
-        """Read the fields that `reading` names; OptionError if pyarrow is missing."""
-        super().__init__(reading, PURPOSE)
-        self._reading = reading
-        self._json = load_arrow(PURPOSE, "pyarrow.json")
-        # Most files have ids of one type.  What the last block had is tried first.
-        self._kinds = [self._arrow.string(), self._arrow.int64()]
+        """Read the fields that `reading` names; see `can_read`."""
+        text, self._id, *_ = reading.asked
+        assert text is not None
+        self._text, self._reading = text, reading
+        self._keeps_nulls = reading.on_null == KEEP and reading.has_absent
+        self._texts = list(dict.fromkeys(text.paths))
+        # If one field is both, it is the text.
+        self._others = [path for path in dict.fromkeys(self._id.paths) if path not in self._texts]
 
     def parts(self, block: bytes) -> Iterator[Part]:
-        """Yield a block, or if it is refused its halves, so that a bad line has few neighbours."""
-        is_blank = block.isspace()
-        columns = None if is_blank else self.parse(block)
-        half = len(block) // 2
-        middle = max(block.rfind(b"\n", 0, half), block.find(b"\n")) + 1
-        if columns or is_blank or len(block) <= REFUSED_BYTES or middle == len(block):
-            yield block, columns
-            return
-        yield from self.parts(block[:middle])
-        yield from self.parts(block[middle:])
+        """Yield the lines of a block that were understood, and between them those that were not.
 
-    def parse(self, block: bytes) -> Batch | None:
-        """Return the columns of a block, in which each line ends with a line feed; see `batch`."""
-        sizes = kernel.object_sizes(block)
-        if sizes is None or not kernel.is_utf8(block) or has_number(block):
+        Blocks of little but line feeds are cut, since each line takes memory.
+        """
+        middle = block.find(LINE_FEED, len(block) // 2) + 1
+        is_hollow = kernel.count_lines(block) * LINE_BYTES > len(block)
+        if block.isspace():
+            yield block, None
+        elif is_hollow and len(block) > HOLLOW_BYTES and middle < len(block):
+            yield from self.parts(block[:middle])
+            yield from self.parts(block[middle:])
+        else:
+            yield from self._cut(block, self._scanned(block))
+
+    def texts(self, block: bytes, count: int) -> TextColumn | None:
+        """Return the texts of `count` lines; None unless each of them has one."""
+        found = self._scanned(block)
+        is_whole = len(found.lines) == count and (found.lines == TAKEN).all()
+        return found.texts.filled() if is_whole else None
+
+    def _scanned(self, block: bytes) -> "_Scanned":
+        """Return what the kernel finds in a block, in which each line ends with a line feed."""
+        sizes, lines, addresses, lengths, kinds, spare = kernel.scan_objects(
+            block, self._texts, self._others
+        )
+        if not kernel.is_utf8(block):
+            start = np.frombuffer(block, np.uint8).ctypes.data
+            starts = (np.cumsum(sizes) - sizes + start).astype(np.uint64)
+            lines[~kernel.are_utf8(starts, sizes)] = REFUSED
+        columns = {
+            path: (TextColumn(addresses[at], lengths[at], (block, spare)), kinds[at])
+            for at, path in enumerate((*self._texts, *self._others))
+        }
+        texts, is_odd = _found_in({path: columns[path][0] for path in self._texts}, self._text)
+        plain = ByteColumn(texts.addresses, texts.lengths, texts.owners, is_string=True)
+        made = valid_column(plain, self._reading.digits)
+        if made is None:
+            is_odd[:] = True
+        elif not self._keeps_nulls:
+            is_odd |= made.lengths < 0
+        lines[is_odd & (lines == TAKEN)] = REFUSED
+        return _Scanned(sizes, lines, made or texts, [columns[path] for path in self._id.paths])
+
+    def _cut(self, block: bytes, found: "_Scanned") -> Iterator[Part]:
+        """Yield the parts of a block: runs of lines that were taken, and what is between them."""
+        starts, start = np.cumsum(found.sizes) - found.sizes, 0
+        changes = np.diff(found.lines != REFUSED, prepend=False, append=False)
+        for first, last in np.flatnonzero(changes).reshape(-1, 2).tolist():
+            if last - first >= RUN_LINES or last - first == len(starts):
+                begin, stop = int(starts[first]), int(starts[last - 1] + found.sizes[last - 1])
+                rows = first + np.flatnonzero(found.lines[first:last] == TAKEN)
+                content = block[begin:stop]
+                batch = self._batch(content, found, rows, rows - first, starts[rows] - begin)
+                if batch is not None:
+                    if start < begin:
+                        yield block[start:begin], None
+                    yield content, batch
+                    start = stop
+        if start < len(block):
+            yield block[start:], None
+
+    def _batch(
+        self, content: bytes, found: "_Scanned", rows: I64, positions: I64, origins: I64
+    ) -> Batch | None:
+        """Return the columns of some lines, see `Part`; None if they must be read one by one.
+
+        One of them has a text: a null is not told from a field that is not there.
+        """
+        texts, sizes = found.texts.chosen(rows), found.sizes[rows]
+        nulls = texts.lengths < 0
+        if nulls.all():
             return None
-        found = self.batch(block, sizes, np.arange(len(sizes)), np.cumsum(sizes) - sizes)
-        is_given = self._reading.id_field in self._reading.given
-        if found is None or not is_given or any(id is not None for id in found.ids):
-            return found
-        first = _loaded(block[: block.find(LINE_FEED)].decode())
-        return replace(found, lacks=lacks_of(first, self._reading))
-
-    def table(self, block: bytes, *fields: Field) -> Any:
-        """Return the columns of fields as a table; None if pyarrow refuses the block."""
-        for kind in list(self._kinds):
-            # If one field is both, it is the text.
-            kinds = dict.fromkeys(self._id.paths, kind) if self._id in fields else {}
-            kinds |= dict.fromkeys(self._text.paths, self._arrow.large_string())
-            try:
-                found = self._json.read_json(
-                    self._arrow.BufferReader(block),
-                    # One block, so that nobody else looks for the ends of its lines.
-                    self._json.ReadOptions(use_threads=False, block_size=len(block) + 1),
-                    self._json.ParseOptions(
-                        explicit_schema=self._arrow.schema(fields_at(kinds)),
-                        unexpected_field_behavior="ignore",
-                    ),
-                )
-            except self._arrow.ArrowException:
-                continue
-            if kind is not self._kinds[0]:
-                self._kinds = [kind, *(each for each in self._kinds if each is not kind)]
-            return found
-        return None
-
-
-def has_number(block: bytes, digits_max: int | None = None) -> bool:
-    """Return whether more than `digits_max` digits follow each other; 0 is no limit.
-
-    None means the limit of this process.  So many digits lie on a multiple of `digits_max`, so
-    only those places are looked at.
-    """
-    if digits_max is None:
-        digits_max = getattr(sys, "get_int_max_str_digits", int)()
-    if not digits_max:
-        return False
-    for number, byte in enumerate(block[::digits_max]):
-        if byte not in DIGITS:
-            continue
-        at = number * digits_max
-        before, after = block[max(0, at - digits_max) : at], block[at : at + digits_max + 1]
-        # A regular expression would begin anew at each digit of the two.
-        rest = len(before.rstrip(DIGITS)) + len(after.lstrip(DIGITS))
-        if len(before) + len(after) - rest > digits_max:
-            return True
-    return False
+        ids: list[Any] = [None] * len(rows)
+        for column, kinds in found.ids:
+            some = kernel.values_at(column.addresses[rows], column.lengths[rows], kinds[rows])
+            ids = [one if id is None else id for id, one in zip(ids, some, strict=True)]
+        lacks: Lacks = ()
+        if self._reading.id_field in self._reading.given and all(id is None for id in ids):
+            first = content[origins[0] : origins[0] + sizes[0]]
+            lacks = lacks_of(_loaded(first.decode()), self._reading)
+        has_nulls = bool(nulls.any())
+        return Batch(
+            ids=ids, texts=texts.filled() if has_nulls else texts, sources=[], positions=positions,
+            sizes=sizes, origins=origins, nulls=nulls if has_nulls else None, lacks=lacks,
+        )  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -339,7 +320,7 @@ class BlockReader:
             columns,
             sources=[self.name] * len(columns),
             positions=self.first + columns.positions,
-            lines=content.split(LINE_FEED)[:-1] if has_lines else None,
+            lines=lines_at(content, columns.positions) if has_lines else None,
             origins=None if self.origins is None else origin + columns.origins,
         )
         yield from with_ids(batch, self.reading)
@@ -348,6 +329,12 @@ class BlockReader:
     def one_by_one(self, content: bytes) -> Found:
         """Yield what the standard library makes of each line or row."""
         raise NotImplementedError
+
+
+def lines_at(content: bytes, positions: I64) -> list[bytes]:
+    """Return the lines at some positions of a block, without their line feeds."""
+    lines = content.split(LINE_FEED)
+    return [lines[at] for at in positions.tolist()]
 
 
 class _Lines(BlockReader):
@@ -375,6 +362,56 @@ class _Lines(BlockReader):
             except CONTENT_ERRORS as error:
                 yield InputProblem.at(self.name, self.first, error)
             self.first += 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scanned:
+    """What is in the lines of a block: of each line its size, what became of it, and its text.
+
+    `ids`: the values at each path of the id, with their kinds; the first that is there counts.
+    """
+
+    sizes: I64
+    lines: U8
+    texts: TextColumn
+    ids: list[tuple[TextColumn, U8]]
+
+
+def _found_in(columns: Mapping[Path, TextColumn], field: Field) -> tuple[TextColumn, Bools]:
+    """Return the texts of a field from those at each of its paths, and where they are not known.
+
+    That is where a record has some, but not all, of several parts that are joined.
+    """
+    chosen = columns[field.paths[0]]
+    is_odd = np.zeros(len(chosen), np.bool_)
+    if field.plain is not None:
+        return chosen, is_odd
+    nulls = chosen = replace(chosen, lengths=np.full(len(chosen), -1, np.int64))
+    for parts in field.choices:
+        every = [_first_of([columns[path] for path in part.paths]) for part in parts]
+        known = np.array([column.lengths >= 0 for column in every])
+        is_whole = known.all(0)
+        is_odd |= (chosen.lengths < 0) & known.any(0) & ~is_whole
+        made = every[0]
+        if len(parts) > 1:
+            places = np.flatnonzero(is_whole)
+            texts = zip(*(column.chosen(places).contents() for column in every), strict=True)
+            made = with_texts(nulls, places, list(map(JOINT.encode().join, texts)))
+        chosen = _first_of([chosen, made])
+    return chosen, is_odd
+
+
+def _first_of(columns: Sequence[TextColumn]) -> TextColumn:
+    """Return of each row the first text that is not null."""
+    first = columns[0]
+    for column in columns[1:]:
+        is_null = first.lengths < 0
+        first = TextColumn(
+            np.where(is_null, column.addresses, first.addresses),
+            np.where(is_null, column.lengths, first.lengths),
+            (*first.owners, *column.owners),
+        )
+    return first
 
 
 def _loaded(text: str) -> Any:

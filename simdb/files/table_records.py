@@ -23,13 +23,14 @@ import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import flags_at
-from simdb.core.arrow import load_arrow
-from simdb.core.decoding import MARK
+from simdb.core.arrow import TextColumn, field_column, field_values, load_arrow
+from simdb.core.choices import KEEP
+from simdb.core.decoding import MARK, valid_column
 from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import InputError
 from simdb.core.fields import Field, distinct
 from simdb.files.content import DOCUMENT_BYTES_MAX
-from simdb.files.json_records import BlockParser, BlockReader, Part, blocks, reading_sizes
+from simdb.files.json_records import BlockReader, Part, blocks, reading_sizes
 from simdb.files.pieces import CsvHead
 from simdb.files.records import (
     Batch,
@@ -122,12 +123,16 @@ class BlockRows(NamedTuple):
     lines: I64
 
 
-class TableParser(BlockParser):
-    """Parses blocks of whole rows."""
+class TableParser:
+    """Parses blocks of whole rows by pyarrow; several threads may use one."""
 
     def __init__(self, header: Sequence[str], reading: SourceOptions, delimiter: str) -> None:
         """Read the columns that `reading` names; there is one with the texts."""
-        super().__init__(reading, PURPOSE)
+        self._arrow = load_arrow(PURPOSE)
+        text, self._id, *_ = reading.asked
+        assert text is not None, "without texts, records are parsed one by one"
+        self._text, self._digits = text, reading.digits
+        self._keeps_nulls = reading.on_null == KEEP and reading.has_absent
         self._csv = load_arrow(PURPOSE, "pyarrow.csv")
         self._names = distinct(header)
         self._parsing = self._csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
@@ -160,6 +165,37 @@ class TableParser(BlockParser):
         if b"\r" in content and content.count(b"\r") != content.count(b"\r\n"):
             return None
         return self.batch(content, rows.stops - rows.starts, rows.lines, rows.starts)
+
+    def texts(self, block: bytes, count: int) -> TextColumn | None:
+        """Return the texts of `count` lines or rows; None unless each of them has one."""
+        table = self.table(block, self._text)
+        found = None if table is None else self._column(table)
+        if found is None or len(found) != count:
+            return None
+        return found.filled() if self._keeps_nulls or (found.lengths >= 0).all() else None
+
+    def batch(self, block: bytes, sizes: I64, positions: I64, origins: I64) -> Batch | None:
+        """Return the columns of a block, see `Part`; None if it must be read record by record.
+
+        Each line or row has a text or a null that is kept, and one of them has a text.
+        """
+        table = self.table(block, self._text, self._id)
+        texts = None if table is None else self._column(table)
+        if texts is None or len(texts) != len(sizes):
+            return None
+        nulls = texts.lengths < 0
+        has_nulls = bool(nulls.any())
+        # pyarrow does not tell a null from a field that is not there.
+        if has_nulls and (not self._keeps_nulls or nulls.all()):
+            return None
+        return Batch(
+            ids=field_values(table, self._id), texts=texts.filled() if has_nulls else texts,
+            sources=[], positions=positions, sizes=sizes, origins=origins,
+            nulls=nulls if has_nulls else None,
+        )  # fmt: skip
+
+    def _column(self, table: Any) -> TextColumn | None:
+        return valid_column(field_column(table, self._text), self._digits)
 
     def table(self, block: bytes, *fields: Field) -> Any:
         """Return the columns of fields as a table; None if pyarrow refuses the block."""

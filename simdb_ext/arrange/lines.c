@@ -10,24 +10,6 @@ enum {
     AHEAD = 16    /* texts whose first bytes are on their way from memory */
 };
 
-int arrange_objects(const uint8_t *content, int64_t size, int64_t count, int64_t *sizes)
-{
-    const uint8_t *end = content + size;
-    int is_whole = 1;
-
-    for (int64_t i = 0; i < count; i++) {
-        const uint8_t *feed = memchr(content, '\n', (size_t)(end - content));
-        const uint8_t *last = feed - 1;
-
-        sizes[i] = feed + 1 - content;
-        if (sizes[i] > 2 && *last == '\r')
-            last--;
-        is_whole &= sizes[i] > 2 && last > content && *content == '{' && *last == '}';
-        content = feed + 1;
-    }
-    return is_whole;
-}
-
 int64_t arrange_count_feeds(const uint8_t *content, int64_t size)
 {
     const uint8_t *end = content + size;

@@ -6,11 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Write the size of each of `count` lines, with its line feed.  Return whether each line holds
-   what begins and ends with braces; a carriage return may follow.  `content` ends with the last of
-   exactly `count` line feeds. */
-int arrange_objects(const uint8_t *content, int64_t size, int64_t count, int64_t *sizes);
-
 /* Return how many line feeds there are. */
 int64_t arrange_count_feeds(const uint8_t *content, int64_t size);
 

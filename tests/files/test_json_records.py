@@ -1,4 +1,4 @@
-"""JSON lines: pyarrow and the standard library give the same documents and messages.
+"""JSON lines: the kernel and the standard library give the same documents and messages.
 
 Blocks hold every line once and whole, wherever a block or a piece ends.
 """
@@ -15,9 +15,10 @@ from hypothesis import example, given, strategies as st
 from over import over
 
 from simdb.core import memory
+from simdb.core.choices import DROP, KEEP
 from simdb.files import json_records
 from simdb.files.content import AMOUNT, CountedFile
-from simdb.files.json_records import ColumnParser, blocks, has_number, read_lines
+from simdb.files.json_records import ColumnParser, blocks, read_lines
 from simdb.files.records import Batch, InputProblem, SourceOptions
 from simdb.files.sources import read_sources
 
@@ -82,7 +83,7 @@ def read(content, reading=SOME, name="a.jsonl"):
 
 def read_line_by_line(content, reading=SOME, name="a.jsonl"):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ColumnParser, "parse", lambda self, block: None)
+        patch.setattr(ColumnParser, "parts", lambda self, block: [(block, None)])
         return read(content, reading, name)
 
 
@@ -95,10 +96,12 @@ def read_line_by_line(content, reading=SOME, name="a.jsonl"):
 @example(lines=[b'{"text": "a"} {"text": "b"}', b""], ending=b"\n", reading=SOME)
 @example(lines=[b'{"text": "a", "n": [', b'], "id": 1}'], ending=b"\n", reading=SOME)
 @example(lines=[HUGE, b'{"text": "a", "n": "caf\xe9"}'], ending=b"", reading=SOME)
-def test_pyarrow_finds_what_the_standard_library_finds(lines, ending, reading):
+def test_the_kernel_finds_what_the_standard_library_finds(lines, ending, reading):
     content = b"\n".join(lines) + ending
 
-    found = read(content, reading)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_records, "RUN_LINES", 1)
+        found = read(content, reading)
 
     assert found == read_line_by_line(content, reading)
 
@@ -115,16 +118,72 @@ def test_fields_have_any_names(named):
     assert record.id == "b"
 
 
-def test_lines_become_columns_only_if_each_holds_one_object_with_a_text():
-    parser = ColumnParser(SOME)
+def test_lines_become_columns_between_lines_that_are_refused(monkeypatch):
+    monkeypatch.setattr(json_records, "RUN_LINES", 2)
     good, two = b'{"text": "a"}\n', b'{"text": "a"} {"text": "b"}\n'
-    torn = b'{"text": "a", "n": [\n]}\n'
+    parser = ColumnParser(SOME)
 
-    refused = (two, torn, two + torn, b"\n", good + b"\n", b'{"text": 1}\n', good + b"{}\n")
-    assert [parser.parse(block) for block in refused] == [None] * 7
-    assert list(parser.parse(good + good).texts) == ["a", "a"]
+    def cut(*lines):
+        parts = parser.parts(b"".join(lines))
+        return [(len(part), None if batch is None else list(batch.texts)) for part, batch in parts]
+
+    size, other = len(good), len(two)
+    assert cut(good, good) == [(2 * size, ["a", "a"])]
+    assert cut(good) == [(size, ["a"])]
+    assert cut(good, two) == [(size + other, None)]
+    assert cut(two, good, good, two) == [(other, None), (2 * size, ["a", "a"]), (other, None)]
+    assert cut(good, b"\n", good, two) == [(2 * size + 1, ["a", "a"]), (other, None)]
+    assert cut(good, b'{"text": 1}\n', good, b"{}\n") == [(2 * size + 15, None)]
+    assert cut(b"\n", b" \n") == [(3, None)]
+
+
+def test_texts_are_there_if_each_line_has_one():
+    parser = ColumnParser(SOME)
+    good = b'{"text": "a"}\n'
+
     assert list(parser.texts(good + good, 2)) == ["a", "a"]
-    assert [parser.texts(good + other, 2) for other in (two, b"\n", b"{}\n")] == [None] * 3
+    for other in (b'{"text": "a"} {"text": "b"}\n', b"\n", b"{}\n", b'{"text": 1}\n'):
+        assert parser.texts(good + other, 2) is None
+
+
+@given(st.lists(st.sampled_from([b"\n", b" \n", b'{"text": "a"}\n']), min_size=1))
+def test_a_block_of_little_but_line_feeds_is_cut(lines):
+    content = b"".join(lines)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_records, "HOLLOW_BYTES", 10)
+        patch.setattr(json_records, "RUN_LINES", 1)
+        parts = [part for part, _ in ColumnParser(SOME).parts(content)]
+
+    assert b"".join(parts) == content
+
+
+PLACES = [("t", "i"), ("m.b", "i.j"), ("t,u", "i"), ("t|u", "i|j"), (("t", "m.b"), "t")]
+few = st.one_of(st.text(max_size=3), st.none())
+some = st.one_of(
+    few, st.integers(), st.floats(), st.lists(few, max_size=2),
+    st.dictionaries(st.sampled_from(["b", "j"]), few),
+)  # fmt: skip
+records = st.dictionaries(st.sampled_from(["t", "u", "i", "j", "m", "m.b", "i.j"]), some)
+
+
+@given(
+    st.sampled_from(PLACES), st.lists(records, max_size=8), st.sampled_from([KEEP, DROP]),
+    st.booleans(),
+)  # fmt: skip
+def test_fields_are_found_as_by_the_standard_library(names, records, on_null, has_absent):
+    """Paths, joined fields and alternatives."""
+    text, id = names
+    reading = replace(
+        SOME, text_field=text, id_field=id, on_null=on_null, has_absent=has_absent, has_lines=True
+    )
+    content = b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_records, "RUN_LINES", 1)
+        found = read(content, reading)
+
+    assert found == read_line_by_line(content, reading)
 
 
 @pytest.mark.parametrize("size", [1, 50, 1000])
@@ -143,16 +202,6 @@ def test_a_line_that_is_too_long_is_not_held_in_memory(monkeypatch, size):
         "a.jsonl:4",
     ]
     assert [each.text for each in found if not isinstance(each, InputProblem)] == ["a", "b"]
-
-
-@over(("digits", "is_long"), [(8, False), (9, True), (10, True), (30, True), (0, False)])
-def test_a_number_with_too_many_digits_is_found_wherever_it_is(digits, is_long):
-    number = b"7" * digits
-
-    found = {has_number(b"-" * at + number + b"." * rest, 8) for at in range(20) for rest in (0, 9)}
-
-    assert found == {is_long}
-    assert not has_number(number, 0)
 
 
 def test_blank_lines_cost_little_and_count_as_lines(tmp_path):

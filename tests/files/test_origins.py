@@ -68,7 +68,7 @@ def lines_of(row, starts, sizes):
 def small(monkeypatch):
     monkeypatch.setattr(memory, "BLOCK_BYTES", 300)
     monkeypatch.setattr(json_records, "PIECE_BYTES", 70)
-    monkeypatch.setattr(json_records, "REFUSED_BYTES", 0)
+    monkeypatch.setattr(json_records, "RUN_LINES", 1)
 
 
 @pytest.mark.parametrize("open_files", [0, 1, 64])

@@ -99,8 +99,3 @@ def stored(ids):
     forms = [encode(id) for id in ids]
     offsets = [sum(map(len, forms[:i])) for i in range(len(forms) + 1)]
     return offsets, list(b"".join(forms))
-
-
-def line_sizes(content):
-    """Return the size of each line with its line feed."""
-    return [len(line) + 1 for line in content.split(b"\n")[:-1]]

@@ -1,9 +1,8 @@
-"""Lines have the sizes that splitting gives; ranges of a file are read as slices of its bytes."""
+"""Ranges of a file are read as slices of its bytes."""
 
 import os
 import random
 
-import arrange_oracle as oracle
 import numpy as np
 import pytest
 from over import over
@@ -23,33 +22,6 @@ def opened(tmp_path):
 
 def ranges(*pairs):
     return tuple(np.array(column, np.int64) for column in zip(*pairs, strict=True))
-
-
-@over(
-    "content, sizes",
-    [
-        (b"{}\n", [3]),
-        (b"{}\r\n", [4]),
-        (b'{"a": 1}\n{}\r\n{ }\n', [9, 4, 4]),
-        (b"{" + b"x" * 5000 + b"}\n" + b"{}\n" * 3, [5003, 3, 3, 3]),
-        (b"", None),
-        (b"{}", None),  # the last line has no line feed
-        (b"{}\n\n", None),
-        (b"{}\n{\n", None),
-        (b"{}\n}\n", None),
-        (b"{\r\n", None),
-        (b"\r\n", None),
-        (b" {}\n", None),
-        (b"{} \n", None),
-        (b"{}\r\r\n", None),
-    ],
-)
-def test_lines_of_objects_have_the_sizes_that_splitting_gives(arrange, content, sizes):
-    found = arrange.object_sizes(content)
-
-    assert sizes == (None if found is None else found.tolist())
-    if found is not None:
-        assert sizes == oracle.line_sizes(content)
 
 
 @over("seed", range(6))
