@@ -4,7 +4,9 @@ import gzip
 import io
 import os
 import tempfile
+from dataclasses import replace
 from functools import cache, partial
+from itertools import count
 
 import numpy as np
 import pyarrow.ipc
@@ -13,6 +15,7 @@ import pyarrow.parquet
 import simdb
 from simdb.cli.options.option_groups import given_bits, given_ids, given_search
 from simdb.compat.programs import read_numbers, write_arrays
+from simdb.core import decoding
 from simdb.core.decoding import known_encoding
 from simdb.files.records import InputProblem, SourceOptions
 from simdb.files.sources import read_sources, read_texts
@@ -35,7 +38,10 @@ def texts(*given):
 
 
 def read_as(ending, by_lines, data):
-    """Read a file in one of many ways, then take what it holds as documents."""
+    """Read a file in one of many ways, then take what it holds as documents.
+
+    Lines that are read one by one, since their other fields are wanted, hold the same.
+    """
     steering, content = data[:1] or b"\0", data[1:]
     errors, has_int_ids = ERRORS[steering[0] & 1], bool(steering[0] & 2)
     encoding = known_encoding(ENCODINGS[(steering[0] >> 2) % len(ENCODINGS)])
@@ -44,11 +50,16 @@ def read_as(ending, by_lines, data):
     with open(path, "wb") as file:
         file.write(content)
     read = partial(read_texts, by_lines=True) if by_lines else read_sources
-    for each in read([path], reading):
-        if isinstance(each, InputProblem):
-            assert each.source is not None
-        else:
-            sketcher(0).sketch(each.texts)
+    found = []
+    for has_fields in (True, False):
+        decoding._hints = count()  # of encodings, in messages: there are few in a run
+        every = list(read([path], replace(reading, has_fields=has_fields)))
+        batches = [each for each in every if not isinstance(each, InputProblem)]
+        documents = [row for each in batches for row in zip(each.ids, each.texts, strict=True)]
+        found.append((documents, [each for each in every if isinstance(each, InputProblem)]))
+    assert ending not in BY_BLOCKS or found[0] == found[1], found
+    for each in batches:
+        sketcher(0).sketch(each.texts)
 
 
 def in_columns(*, is_arrow=False):
@@ -72,6 +83,7 @@ FILES = {
     "document": (".txt", [TEXT.encode(), TEXT.encode("utf-16")]),
     "lines": (".txt", [TEXT.encode(), TEXT.encode("utf-16")]),
 }  # fmt: skip
+BY_BLOCKS = (".jsonl", ".jsonl.gz", ".csv", ".tsv")
 for name, (ending, contents) in FILES.items():
     # The first byte says how a file is read.
     seeds = [bytes([how]) + each for each in contents for how in (0, 3)]

@@ -16,7 +16,7 @@ from simdb.storage.files import DATA_FILE, IDF_FILE
 
 OPTIONS = {
     "blocks": 3, "delta_documents": 4, "growth": 2, "keep_clusters": "distance",
-    "keep_times": "seen",
+    "keep_times": "seen", "texts": True,
 }  # fmt: skip
 WORDS = ("red", "green", "blue", "grey", "pink", "black", "white")
 # Of the database with passages.
