@@ -219,7 +219,8 @@ def _values(column: Any) -> Any:
     """Return a valid column without nulls: numbers, rows of bytes, or `Ragged`."""
     kind, (_, *buffers) = column.type, column.buffers()
     if str(kind).startswith("fixed"):
-        return np.frombuffer(buffers[0] or b"", np.uint8).reshape(len(column), kind.byte_width)
+        rows = np.frombuffer(buffers[0] or b"", np.uint8)  # and Arrow's padding
+        return rows[: len(column) * kind.byte_width].reshape(len(column), kind.byte_width)
     if str(kind).startswith("uint"):
         return column.to_numpy()
     offsets = np.frombuffer(buffers[0], np.int64, len(column) + 1)

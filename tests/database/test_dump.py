@@ -72,6 +72,27 @@ def test_a_loaded_database_answers_as_the_dumped_one(
     assert_sound(path / "new")
 
 
+@over(("permutations", "stored_bits"), [(24, 1), (24, 2), (17, 8), (3, 32)])
+@over("count", [1, 7, 15, 40])
+def test_signatures_that_fill_no_words_are_loaded(
+    tmp_path, monkeypatch, permutations, stored_bits, count
+):
+    """Arrow pads the rows of a part of a batch to words; 7 signatures of 6 bytes did not load."""
+    monkeypatch.setattr(transfer, "BATCH_BYTES", 200)
+    sketch = simdb.Minhash(permutations=permutations, stored_bits=stored_bits, shingle=1)
+    options = simdb.Options(sketch=sketch, bands=1, rows=1)
+    with simdb.open(None, options=options) as database:
+        database.insert_many(range(count), [f"word{at} and more" for at in range(count)])
+        content = dumped(database)
+        expected = [database.get(id).signature for id in range(count)]
+    place = tmp_path / f"{permutations} {stored_bits} {count}"
+
+    simdb.load(io.BytesIO(content), place)
+
+    with simdb.open(place, "r") as database:
+        assert [database.get(id).signature for id in range(count)] == expected
+
+
 def test_small_groups_and_metadata_larger_than_a_commit_are_the_same_database(
     filled, tmp_path, monkeypatch, small_groups
 ):
