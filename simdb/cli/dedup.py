@@ -36,15 +36,16 @@ from simdb.cli.options.texts import (
     Beginnings,
     Shown,
     TextsById,
+    TextsOfIds,
     beginnings_of,
     check_keep,
+    own_texts,
     text_beginning,
     texts_by_id,
 )
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_note, quantity, verification_note
 from simdb.core import keeping
-from simdb.core.arrays import Id
 from simdb.core.checks import lose_of, one_of, share
 from simdb.core.choices import KEEP, NullName, PolicyName, RuleName, VerifyName
 from simdb.core.errors import OptionError
@@ -77,12 +78,14 @@ class StoreOptions:
     run: str | None = None
     existing: bool = False
     features: bool = False
+    store_texts: bool = False
 
     def check(self) -> None:
         """Raise OptionError for options of the database of --db without it."""
         for is_given, says in (
             (self.existing, "--existing says that the database of --db exists"),
             (self.features, "--features says what the database of --db stores"),
+            (self.store_texts, "--store-texts says what the database of --db stores"),
         ):
             if is_given and self.db is None:
                 raise OptionError(f"{says}; give both, or neither")
@@ -120,16 +123,22 @@ class StoreOptions:
             if has_parts:
                 return simdb.Options(sketch=made)
             # Documents that were not seen for long can then be dropped without foresight.
-            features = self.features or given.question.lose is not None
-            return simdb.Options(sketch=made, keep_times=SEEN, features=features)
+            features = self.features or (given.question.lose is not None and not self.store_texts)
+            return simdb.Options(
+                sketch=made, keep_times=SEEN, features=features, texts=self.store_texts
+            )
 
         def tried_out(database: simdb.Database) -> None:
             check_given(sketch, database.options.sketch, path)
-            if self.features and not has_parts and not database.options.features:
-                raise OptionError(
-                    f"{path} was created without --features, and what it has stored cannot get any;"
-                    " leave out --features, or begin a new database"
-                )
+            has = database.options.features, database.options.texts
+            for name, is_given, is_kept in zip(
+                ("--features", "--store-texts"), (self.features, self.store_texts), has, strict=True
+            ):
+                if is_given and not has_parts and not is_kept:
+                    raise OptionError(
+                        f"{path} was created without {name}, and what it has stored cannot get any;"
+                        f" leave out {name}, or begin a new database"
+                    )
             try_out(database)
 
         return open_or_create(
@@ -293,9 +302,7 @@ def dedup(
             outputs.open(results.groups, given.groups_form), flat,
             outputs.open(results.report, jobs.PAGE_FORM), duplicates.similarity,
         )  # fmt: skip
-        if beginnings is not None:
-            beginnings.earlier = older
-        known = partial(_known, older, duplicates.texts or [], reading, progress)
+        known = partial(_known, older, beginnings, duplicates.texts or [], reading, progress)
         options = simdb.Options() if has_database else _options(sketch, reference, known)
         opened = partial(store.opened, sketch, intake, allow, given)
         outcome = jobs.run_job(jobs.DedupJob(
@@ -399,11 +406,14 @@ class ShownRows:
         """Take what was found, and write the files with it, before anything is stored."""
         self.intake.spare(self.survivors)
         self.rows, show = outcome.rows, self.results.show
-        if show is not None and self.beginnings is not None:
-            self.rows = Shown(outcome.rows, self.beginnings.of, show)
-        elif show is not None and not (self.listing.quiet and self.row_file is None):
-            # Texts are read where they are, which may be where survivors are written.
-            for row in outcome.rows.make(partial(text_beginning, characters=show)):
+        if show is not None and not (self.listing.quiet and self.row_file is None):
+            # Texts are read where they are, which may be where survivors are written, or in a
+            # database that is closed afterwards.
+            if self.beginnings is None:
+                rows = iter(outcome.rows.make(partial(text_beginning, characters=show)))
+            else:
+                rows = iter(Shown(outcome.rows, self.beginnings.of, show))
+            for row in rows:
                 self.spool.add(row)
             self.spool.flush()
             self.rows = self.spool
@@ -483,16 +493,18 @@ def _opened_against(
 
 def _known(
     older: TextsById | None,
+    beginnings: Beginnings | None,
     texts: Collection[str],
     reading: files.SourceOptions,
     progress: Progress,
     database: simdb.Database,
-) -> Callable[[Sequence[Id]], Sequence[Any]] | None:
-    """Read the texts of --texts, those of documents in a database; return what finds them."""
-    if older is None:
-        return None
-    found: Callable[[Sequence[Id]], Sequence[Any]] = older.texts
-    older.read(files.read_sources(texts, reading), database.options.sketch, progress)
+) -> TextsOfIds | None:
+    """Return what finds the texts of documents in a database: those of --texts, or its own."""
+    found = own_texts(database) if older is None else older.texts
+    if older is not None:
+        older.read(files.read_sources(texts, reading), database.options.sketch, progress)
+    if beginnings is not None:
+        beginnings.earlier = found
     return found
 
 

@@ -16,14 +16,15 @@ SHOWN_IDS = 20
 
 
 def get(db: str, ids: list[str], *, int_ids: bool = False) -> None:
-    """Show the fingerprint and metadata of stored documents; texts are not stored."""
+    """Show the fingerprint and metadata of stored documents, and their texts if it has them."""
     is_missing = False
     with open_either(db) as database, one_state(database) as snapshot:
         for id in given_ids(ids, int_ids):
             try:
                 document = snapshot[id]
                 time = _document_time(snapshot, id) if database.options.keeps_times else {}
-                print_one(_document_row(document) | time)
+                text = {"text": document.text} if database.options.texts else {}
+                print_one(_document_row(document) | time | text)
             except simdb.NotFoundError as error:
                 print(f"simdb: {plain(str(error))}", file=sys.stderr)
                 is_missing = True

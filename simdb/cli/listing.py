@@ -23,7 +23,7 @@ from simdb.cli.options.option_groups import (
     given_condition,
 )
 from simdb.cli.options.sketch_options import SketchOptions, check_given
-from simdb.cli.options.texts import Shown, TextsById, check_keep, stored_texts
+from simdb.cli.options.texts import Shown, TextsOfIds, check_keep, own_texts, stored_texts
 from simdb.cli.output.render import in_words, print_note, rounded, verification_note
 from simdb.core.choices import PolicyName, VerifyName
 from simdb.core.dtypes import Array
@@ -53,18 +53,7 @@ class StoredOptions(SearchOptions):
     bits: int | None = None
 
     def check(self, db: str) -> None:
-        """Raise OptionError for --show, or texts that decide, without --texts, or --show to a file.
-
-        Also for a file whose name says no format.
-        """
-        decides = self.verify not in (None, ESTIMATE)
-        needs = {"--show N": self.show is not None, f"--verify {self.verify}": decides}
-        for name, is_given in needs.items():
-            if is_given and self.texts is None:
-                raise simdb.OptionError(
-                    f"{name} needs --texts SOURCE: a database has no texts, so they are read from"
-                    " their source"
-                )
+        """Raise OptionError for --show to a file, or a file whose name says no format."""
         if self.show is not None and self.output is not None:
             raise simdb.OptionError(
                 "--show does not apply to --output, whose rows have no texts; leave out one of the"
@@ -74,18 +63,33 @@ class StoredOptions(SearchOptions):
         if self.output is not None:
             files.output_format(self.output, "--output")
 
+    def check_texts(self, options: simdb.Options) -> None:
+        """Raise OptionError for --show, or texts that decide, where there are none."""
+        decides = self.verify not in (None, ESTIMATE)
+        has_features = options.features and self.verify == EXACT
+        needs = {
+            "--show N": self.show is not None,
+            f"--verify {self.verify}": decides and not has_features,
+        }
+        for name, is_given in needs.items():
+            if is_given and self.texts is None and not options.texts:
+                raise simdb.OptionError(
+                    f"{name} needs --texts SOURCE: this database has no texts, so they are read"
+                    " from their source"
+                )
+
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments of a verb that say the same, but for the texts."""
         where = None if self.where is None else given_condition(self.where)
         return {**self.criterion, "where": where}
 
-    def deciding(self, texts: TextsById | None) -> dict[str, Any]:
+    def deciding(self, texts: TextsOfIds | None) -> dict[str, Any]:
         """Return the arguments of a verb that let the texts decide, unless they are only shown."""
         by_distance = self.distance is not None and self.similarity is None
-        if texts is None or self.verify == ESTIMATE or (by_distance and self.verify is None):
+        if self.verify is None and (texts is None or by_distance):
             return {}
-        return {"verify": EXACT if self.verify is None else self.verify, "texts": texts.texts}
+        return {"verify": self.verify or EXACT, "texts": None if self.verify == ESTIMATE else texts}
 
 
 def clusters(
@@ -107,7 +111,7 @@ def clusters(
             {"representative": each.representative, "size": len(each), "ids": each.ids}
             for each in found
         )
-        has_found = _list(wanted, listing, CLUSTERS, found, rows, texts)
+        has_found = _list(wanted, listing, CLUSTERS, found, rows, texts or own_texts(database))
     listing.end(has_found=has_found)
 
 
@@ -126,14 +130,14 @@ def pairs(
         deciding = wanted.deciding(texts)
         if contained is not None:
             columns = CONTAINED
-            known = None if texts is None else texts.texts
-            deciding = {"contained": contained, "texts": known, "verify": wanted.verify}
+            deciding = {"contained": contained, "texts": texts, "verify": wanted.verify}
         found = database.find_all(**wanted.arguments, **deciding)
         if explain:
             plan = found.plan
             reason = in_words(plan.reason)
             print(f"{plan.method}, recall {plan.recall:.4g}: {reason}", file=sys.stderr)
         ways = columns, PAIR_TEXTS, columns
+        texts = texts or own_texts(database)
         has_found = _list(wanted, listing, ways, found, _pair_rows(found), texts)
     listing.end(has_found=has_found)
 
@@ -141,14 +145,15 @@ def pairs(
 @contextmanager
 def _opened(
     db: str, wanted: StoredOptions, inputs: ReadingOptions
-) -> "Iterator[tuple[simdb.Database | simdb.ShardedDatabase, TextsById | None]]":
-    """Yield the database, and the texts of --texts, after a look at the options."""
+) -> "Iterator[tuple[simdb.Database | simdb.ShardedDatabase, TextsOfIds | None]]":
+    """Yield the database, and what finds the texts of --texts, after a look at the options."""
     wanted.check(db)
     with open_either(db) as database:
         sketch = database.options.sketch
         check_given(SketchOptions().given(wanted.bits), sketch, db)
         if wanted.texts is not None and database.options.is_hashes:
             raise simdb.OptionError("--texts names texts, and hashes have none; leave it out")
+        wanted.check_texts(database.options)
         with stored_texts(wanted.texts, inputs, sketch) as texts:
             yield database, texts
 
@@ -167,7 +172,7 @@ def _list(
     columns: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
     found: simdb.Pairs | simdb.Clusters,
     rows: Iterable[files.Row],
-    texts: TextsById | None,
+    texts: TextsOfIds | None,
 ) -> bool:
     """Write what was found to --output, or show its rows; return whether there is any."""
     shown, of_texts, in_file = columns
@@ -175,7 +180,7 @@ def _list(
         has_found = _export(found, wanted.output, in_file, text_ids=wanted.text_ids)
     else:
         if texts is not None and wanted.show is not None:
-            rows, shown = Shown(rows, texts.texts, wanted.show), shown + of_texts
+            rows, shown = Shown(rows, texts, wanted.show), shown + of_texts
         has_found = listing.show(rows, shown)
         listing.note(None if has_found else "nothing matches")
     listing.note(verification_note(found.verification))

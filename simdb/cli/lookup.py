@@ -26,7 +26,7 @@ from simdb.cli.options.option_groups import (
     with_nulls,
 )
 from simdb.cli.options.sketch_options import SketchOptions, check_given
-from simdb.cli.options.texts import TextsById, text_beginning, texts_by_id
+from simdb.cli.options.texts import TextsOfIds, own_texts, text_beginning, texts_by_id
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, quantity
 from simdb.core.choices import RAISE, NullName, OnError
@@ -144,7 +144,8 @@ def lookup(
                 )
             intake = Intake.of(sources, own, progress, excluded=outputs.own_files(db))
             intake.expect(database.options.sketch)
-            beside = partial(_beside, show, earlier)
+            known = own_texts(database) if earlier is None else earlier.texts
+            beside = partial(_beside, show, known)
             count = _look_up(database, intake, wanted, rows, beside, documents, own.on_error)
             files.write_results(rows, target, _columns(show))
             documents.write(intake)
@@ -200,7 +201,7 @@ class LookupSplit:
 
 def _beside(
     show: int | None,
-    earlier: TextsById | None,
+    earlier: TextsOfIds | None,
     batch: files.Batch,
     found: Sequence[tuple[int, simdb.Match]],
 ) -> list[files.Row]:
@@ -211,7 +212,7 @@ def _beside(
     if show is None:
         return [{} for _ in found]
     ids = [match.id for _, match in found]
-    texts = [None] * len(ids) if earlier is None else earlier.texts(ids)
+    texts = [None] * len(ids) if earlier is None else earlier(ids)
     return [
         {"text": text_beginning(batch.texts[at], show), "match_text": text_beginning(text, show)}
         for (at, _), text in zip(found, texts, strict=True)

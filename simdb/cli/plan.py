@@ -66,6 +66,7 @@ class CreatedOptions(TableOptions):
     keep_times: TimesName = OPTIONS.keep_times
     passages: bool = OPTIONS.passages
     features: bool = OPTIONS.features
+    texts: bool = OPTIONS.texts
 
 
 def plan(

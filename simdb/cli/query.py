@@ -113,8 +113,7 @@ def query(
                 document = reading.read_as(document.strip())
         elif isinstance(document, str):
             print_note(markup_hint(document, file or "the text", sketch))
-        known = None if texts is None else texts.texts
-        found = asked.found(database, document, wanted, errors, known)
+        found = asked.found(database, document, wanted, errors, texts)
     count = print_rows(map(match_row, found), asked.columns)
     if not count and is_table():
         print_note("no match")

@@ -254,10 +254,10 @@ class Database(Writing[IdT]):
     ) -> int:
         """Store the documents of other databases with the same sketch, all or none of them.
 
-        No text is needed: sketches, metadata and times are copied, passages and features if both
-        databases have them, and kept clusters are brought up to date.  Tables, blocks and the usual
-        similarity of the other databases may differ.  Notes and calibrations stay where they are.
-        Returns how many documents were stored.
+        No text is needed: sketches, metadata and times are copied, passages, features and texts if
+        both databases have them, and kept clusters are brought up to date.  Tables, blocks and the
+        usual similarity of the other databases may differ.  Notes and calibrations stay where they
+        are.  Returns how many documents were stored.
 
         `other`: a `Database`, its path, a `ShardedDatabase`, or a list of these.
         `on_conflict`: what to do with a document whose id is stored already, see `insert_many`.

@@ -6,7 +6,7 @@ The rule that says which text of a group stays is checked here, too.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,8 +22,13 @@ from simdb.core.errors import OptionError
 from simdb.core.text_sketch import TextSketch
 from simdb.files import Found, Row, TextSpool, check_sources, names_output, read_sources
 
+# From ids to texts, None for an unknown one.
+TextsOfIds = Callable[[Sequence[Id]], Sequence[Any]]
 # So many rows get their texts at a time.
 PORTION_ROWS = 512
+
+if TYPE_CHECKING:
+    from simdb import Database, ShardedDatabase
 
 
 class TextsById(ExitStack):
@@ -75,17 +80,19 @@ class TextsById(ExitStack):
 @contextmanager
 def stored_texts(
     sources: list[str] | None, inputs: ReadingOptions, sketch: TextSketch
-) -> Iterator[TextsById | None]:
-    """Read and yield the texts of --texts; None if it names no sources.
-
-    A database keeps no texts, so what decides by them, or shows some, reads them where they are.
-    """
+) -> Iterator[TextsOfIds | None]:
+    """Read the texts of --texts, and yield what finds them by ids; None if it names no sources."""
     with texts_by_id(sources) as texts:
         if texts is not None and sources is not None:
             check_sources(sources, inputs.reading())
             with Progress("reading") as progress:
                 texts.read(read_sources(sources, inputs.reading()), sketch, progress)
-        yield texts
+        yield None if texts is None else texts.texts
+
+
+def own_texts(database: "Database[Any] | ShardedDatabase[Any]") -> TextsOfIds | None:
+    """Return what reads the texts of a database by ids; None if it stores none."""
+    return database.texts_many if database.options.texts else None
 
 
 def texts_by_id(sources: object) -> AbstractContextManager[TextsById | None]:
@@ -104,7 +111,7 @@ class Beginnings(ExitStack):
         super().__init__()
         self._characters = characters
         self._texts = self.enter_context(TextsById())
-        self.earlier: TextsById | None = None
+        self.earlier: TextsOfIds | None = None
 
     def add(self, ids: Sequence[Any], texts: Sequence[str] | TextColumn) -> None:
         """Add documents."""
@@ -115,7 +122,7 @@ class Beginnings(ExitStack):
         found = list(map(_decoded, self._texts.texts(ids)))
         missing = [at for at, text in enumerate(found) if text is None]
         if self.earlier is not None and missing:
-            texts = self.earlier.texts([ids[at] for at in missing])
+            texts = self.earlier([ids[at] for at in missing])
             for at, text in zip(missing, texts, strict=True):
                 found[at] = text_beginning(text, self._characters)
         return found

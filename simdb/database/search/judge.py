@@ -249,7 +249,7 @@ def judging(
     is_known = is_exact and has_bound and (texts is not None or state.store.options.decides)
     if question.lose is not None and not (is_known and sketch == gram_sketch(sketch)):
         raise OptionError(
-            "rule='contained' needs a database of word 3-grams, with Options(texts=True)"
+            "rule='contained' needs a database of word 3-grams, with Options(features=True)"
         )
     if not is_exact or (texts, question.verify, criterion.similarity) == (None, None, None):
         return criterion, None  # what is stored says nothing about distances

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -183,8 +184,8 @@ class Facts:
     `created`: when the directory of the database got its files; None if that is not known.
     `written`: the last change of its data file.  `sketch`: its options as sentences.  `sections`:
     what the file consists of.  `threshold`: when documents match, with the defaults that apply.
-    `has_texts`: whether sources of texts were given; `missing_texts`: documents shown whose texts
-    the sources do not have.
+    `has_texts`: whether texts are stored or were given; `missing_texts`: documents shown whose
+    texts are not among these.
     """
 
     statistics: Statistics
@@ -247,8 +248,9 @@ def gather(
 ) -> Facts:
     """Collect what a page says; `question`: when documents match, and how they are searched for.
 
-    `texts` gives the texts of some ids, as far as they are known.  `show` is called with what is
-    being done.  Raises OptionError for an impossible threshold.
+    `texts` gives the texts of some ids, as far as they are known; without it, the database does if
+    it stores any.  `show` is called with what is being done.  Raises
+    OptionError for an impossible threshold.
     """
     limits = limits or Limits()
     show("reading sizes")
@@ -258,6 +260,8 @@ def gather(
         drawn, groups = _searched(snapshot, statistics, threshold, limits, show)
     wanted = {member.id for group in groups.largest for member in group.members}
     missing = 0
+    if texts is None and database.options.texts:
+        texts = partial(_stored_texts, database)
     if texts is not None:
         known = texts(wanted)
         missing = len(wanted - known.keys())
@@ -282,6 +286,12 @@ def gather(
         has_texts=texts is not None,
         missing_texts=missing,
     )
+
+
+def _stored_texts(database: Database, wanted: Collection[Id]) -> dict[Id, str]:
+    """Return the stored texts of the documents that have one."""
+    found = zip(wanted, database.texts_many(list(wanted)), strict=True)
+    return {id: text for id, text in found if text is not None}
 
 
 def _threshold(database: Database, snapshot: Snapshot, question: Question) -> Question:
