@@ -48,6 +48,15 @@ def load_arrow(purpose: str, module: str = "pyarrow") -> Any:
     return installed(module, f"{purpose} {REMEDY}")
 
 
+def has_arrow() -> bool:
+    """Return whether pyarrow is installed."""
+    try:
+        load_arrow("")
+    except OptionError:
+        return False
+    return True
+
+
 def arrays_of(values: Any) -> list[Any]:
     """Return the arrays of pyarrow that hold `values`, at least one; none for other objects.
 

@@ -3,8 +3,9 @@
 pyarrow parses blocks of rows, in any thread and without the interpreter lock.  What it refuses, or
 might treat otherwise than the standard library does, is left to that: the block is then halved
 until few rows are left, which are read one by one.  So are tables in another encoding than UTF-8 or
-with fields that are needed; both ways give the same documents and the same messages.  A bad row
-becomes an `InputProblem`, and reading goes on.
+with fields that are needed, and all tables without pyarrow, which takes more than twice as long.
+Both ways give the same documents and the same messages.  A bad row becomes an `InputProblem`, and
+reading goes on.
 
 A quote opens a quoted text if it follows a delimiter or the end of a line, and the next one closes
 it unless it is doubled; any other quote stands for itself.  So the places of the quotes tell, from
@@ -23,7 +24,7 @@ import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import flags_at
-from simdb.core.arrow import TextColumn, field_column, field_values, load_arrow
+from simdb.core.arrow import TextColumn, field_column, field_values, has_arrow, load_arrow
 from simdb.core.choices import KEEP
 from simdb.core.decoding import MARK, valid_column
 from simdb.core.dtypes import I64, Bools
@@ -61,7 +62,8 @@ def read_table(
     `delimiter`: the usual one, if `reading` has none.
     """
     delimiter = reading.delimiter or delimiter
-    table = None if reading.is_by_record else _table(stream, reading, delimiter)
+    is_in_blocks = not reading.is_by_record and has_arrow()
+    table = _table(stream, reading, delimiter) if is_in_blocks else None
     if table is not None:
         check_columns(table.columns, reading, name)
         parser = TableParser(table.columns, reading, delimiter)
