@@ -79,6 +79,7 @@ from simdb.database.functions import (
     signatures as signatures,
     similarities as similarities,
     similarity as similarity,
+    upgrade as upgrade,
 )
 from simdb.database.search.pairs import Pairs as Pairs
 from simdb.database.sharding.shard import shard_of as shard_of

@@ -18,7 +18,7 @@ SHARED = {
     "get": "documents", "cluster": "documents", "delete": "documents",
     "stats": "inspection", "check": "inspection", "doctor": "inspection",
     "create": "plan", "copy": "upkeep", "merge": "upkeep", "dump": "upkeep", "load": "upkeep",
-    "compact": "upkeep", "rebuild": "upkeep", "import-datasketch": "upkeep",
+    "compact": "upkeep", "rebuild": "upkeep", "import-datasketch": "upkeep", "upgrade": "upkeep",
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Commands compact, rebuild, copy, merge, dump, load, import-datasketch: upkeep of databases."""
+"""Commands compact, rebuild, copy, merge, dump, load, upgrade, import-datasketch: upkeep."""
 
 import os
 import sys
@@ -95,6 +95,13 @@ def load(db: str, source: Annotated[str, "FILE"]) -> None:
             sys.stdin.buffer if source == "-" else source, db, progress=progress.documents
         )
     print_one({"path": db, "documents": count})
+
+
+def upgrade(db: str, *, python: str | None = None) -> None:
+    """Make a database anew in the form of this version; the old one is kept beside it."""
+    with Progress("upgrading") as progress:
+        old = simdb.upgrade(db, python=python, progress=progress.documents)
+    print_one({"path": db, "old": old, "bytes": os.path.getsize(os.path.join(db, "data.mdb"))})
 
 
 def import_datasketch(

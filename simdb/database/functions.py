@@ -181,6 +181,26 @@ def load(source: Any, path: str | os.PathLike[str], *, progress: Progress | None
     return maintenance.dump.load(source, path, progress)
 
 
+def upgrade(
+    path: str | os.PathLike[str], *, python: str | None = None, progress: Progress | None = None
+) -> str:
+    """Make the database `path` anew, in the form of this version; return where the old one is.
+
+    Databases of earlier releases open as they are.  This is for one that this simdb cannot open:
+    from before the first release, or with a data file of another LMDB.  Another process dumps it,
+    this one loads and checks what it reads, and then the new data file takes the place of the old
+    one.  The old database stays, in the directory `path` + ".old", until you remove it.  Whatever
+    happens, `path` is the old database or the new one; then call this again.  No other process may
+    have it open.
+
+    `python`: the interpreter of an environment whose simdb opens the database; this interpreter if
+    you give none.  `progress(done)` is called with the number of documents.
+    Raises BusyError, ExistsError if the old database of an earlier upgrade is still there,
+    FullError if the disk may have too little room, and FormatError if `python` cannot dump it.
+    """
+    return maintenance.dump.upgrade(path, python, progress)
+
+
 def distance(
     left: "Comparable | Any", right: "Comparable | Any", *, bits: int | None = None
 ) -> int:

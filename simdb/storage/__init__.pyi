@@ -35,7 +35,9 @@ from simdb.storage.files import (
     DATA_FILE as DATA_FILE,
     DURABILITIES as DURABILITIES,
     IDF_FILE as IDF_FILE,
+    LOCKS as LOCKS,
     NETWORK_TYPES as NETWORK_TYPES,
+    NEW_FILE as NEW_FILE,
     OWN_FILES as OWN_FILES,
     SHARDS_FILE as SHARDS_FILE,
     MapFull as MapFull,
@@ -72,7 +74,7 @@ from simdb.storage.membership import (
     groups_of as groups_of,
     rings as rings,
 )
-from simdb.storage.open_files import OpenFiles as OpenFiles
+from simdb.storage.open_files import OpenFiles as OpenFiles, Presence as Presence
 from simdb.storage.pages import REMEDY as REMEDY, problems_of_pages as problems_of_pages
 from simdb.storage.passages import (
     NO_TABLE as NO_TABLE,

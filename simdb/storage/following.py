@@ -101,11 +101,7 @@ def _differences(wanted: Values, stored: Values) -> Values:
         while old[0] < key:
             yield old[0], None
             old = next(stored, END)
-        if old[0] != key or _header(old[1]) != _header(value):
+        if old[0] != key or old[1][: codec.HEADER_BYTES] != value[: codec.HEADER_BYTES]:
             yield key, value
         if old[0] == key:
             old = next(stored, END)
-
-
-def _header(value: Any) -> bytes:
-    return bytes(value[: codec.HEADER_BYTES])

@@ -13,7 +13,7 @@ from time import monotonic
 
 import lmdb
 
-from simdb.core.errors import CorruptError, NotFoundError, ReplacedError
+from simdb.core.errors import BusyError, CorruptError, NotFoundError, ReplacedError
 from simdb.storage.files import (
     DATA_FILE,
     LMDB_LOCK,
@@ -53,14 +53,14 @@ class OpenFiles:
     """The files that an environment holds open beside LMDB."""
 
     def __init__(
-        self, path: str, *, is_read_only: bool, is_synced: bool, timeout: float | None
+        self, path: str, *, is_read_only: bool = False, is_synced: bool, timeout: float | None
     ) -> None:
         """Open the locks in the directory `path`; make an empty data file unless read-only.
 
         `timeout`: seconds to wait while another process replaces the data file.
         """
         self._data_path = os.path.join(path, DATA_FILE)
-        self._path = path
+        self._path, self._timeout = path, timeout
         self.writer_lock = open_lock(os.path.join(path, WRITER_LOCK), is_read_only)
         if self.writer_lock is not None and not is_read_only:
             make_data_file(path, self.writer_lock, is_synced=is_synced, timeout=timeout)
@@ -71,6 +71,22 @@ class OpenFiles:
     def can_be_alone(self) -> bool:
         """Whether there are lock files, which tell whether other processes are here."""
         return self.writer_lock is not None and self.presence.can_be_alone
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Have the database alone for a `with` block, and keep others from writing until `close`.
+
+        BusyError if another process or handle has it open.
+        """
+        assert self.writer_lock is not None
+        self.writer_lock.take(self._timeout)
+        with self.presence.alone() as is_alone:
+            if not is_alone:
+                raise BusyError(
+                    f"other processes or handles have {self._path} open; close the database"
+                    " everywhere, then try again"
+                )
+            yield
 
     def note_opened(self) -> None:
         """Share and remember the files after LMDB has opened its own; ReplacedError."""

@@ -196,7 +196,8 @@ def check_version(path: str) -> None:
     if len(versions) == 1 and not versions & {0, VERSION}:
         raise FormatError(
             f"{path} has format {versions.pop()} of LMDB, and simdb reads format {VERSION}, that of"
-            " LMDB 0.9: write a dump with the program that wrote it, and load that"
+            " LMDB 0.9: to move it, name the Python whose simdb wrote it, simdb.upgrade(path,"
+            " python=...), simdb upgrade --python"
         )
 
 

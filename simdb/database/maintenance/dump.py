@@ -7,27 +7,45 @@ the same state from the first document to the last.
 A dump is loaded group by group into a directory beside the target, which is moved into place when
 all of the dump has been read and everything is on the disk.  The dump is not trusted: options, ids,
 offsets and metadata are checked like arguments of a caller.
+
+An upgrade loads what another process dumps, perhaps with another simdb and another LMDB.  The new
+database is checked before its data file takes the place of the old one, which stays elsewhere.
 """
 
 import os
 import secrets
+import shutil
+import sys
 from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
 from itertools import chain, pairwise
-from typing import Any, BinaryIO, NamedTuple
+from subprocess import DEVNULL, PIPE, Popen
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 
 from simdb.core import stored_options
 from simdb.core.arrays import ORDINALS_MAX, Extras, offsets_of
 from simdb.core.checks import a_map, a_text, a_whole, expecting
-from simdb.core.errors import CorruptError, InputError, NotFoundError, no_descriptor, undoing
+from simdb.core.errors import (
+    CorruptError,
+    ExistsError,
+    FormatError,
+    FullError,
+    InputError,
+    NotFoundError,
+    no_descriptor,
+    undoing,
+)  # fmt: skip
 from simdb.core.options import VECTOR_LENGTH_MAX, Options
 from simdb.core.progress import Progress, Report, report_of
 from simdb.database.maintenance.calibration import covered_of, covering, problem_of, put_calibration
 from simdb.database.maintenance.compaction import compact
+from simdb.database.maintenance.inspection import check
 from simdb.database.state.incoming import rehashed, repeated
 from simdb.database.state.state import State
-from simdb.database.state.store import Store, created
+from simdb.database.state.store import Access, Store, created, open_store
 from simdb.database.write.commit import (
     Ahead,
     commit,
@@ -39,12 +57,17 @@ from simdb.database.write.commit import (
 )
 from simdb.database.write.staging import Staging
 from simdb.storage import (
+    DATA_FILE,
     IDF_FILE,
+    LOCKS,
+    NEW_FILE,
     Contents,
     GrainsByOrdinal,
     Lease,
     Membership,
+    OpenFiles,
     Passages,
+    Presence,
     Segment,
     Source,
     StoredBatch,
@@ -71,7 +94,10 @@ from simdb.storage import (
 
 GROUP_DOCUMENTS = 8192
 IDF_BYTES = 1 << 20
-PARTIAL, UNFINISHED = ".partial", ".loading"
+PARTIAL, UNFINISHED, UPGRADING = ".partial", ".loading", ".upgrading"
+OLD = ".old"
+WAIT_SECONDS = 2.0
+ROOM_FACTOR = 3  # the documents as they come, compacted, and a copy without free pages
 # The limits of one commit, and so of the memory for it.
 COMMIT_DOCUMENTS = 1 << 17
 COMMIT_BYTES = 1 << 26
@@ -224,6 +250,52 @@ def load(source: Any, path: str | os.PathLike[str], progress: Progress | None) -
         raise no_descriptor(error) or InputError(f"{name} cannot be read: {error}") from error
     with file:
         return _load_from(file, name, target, report)
+
+
+def upgrade(path: str | os.PathLike[str], python: str | None, progress: Progress | None) -> str:
+    """Make the database anew of what `python` dumps; returns the directory of the old one."""
+    place = os.path.realpath(os.fsdecode(path))
+    prepare(place, "r")
+    old, files = place + OLD, OpenFiles(place, is_synced=True, timeout=WAIT_SECONDS)
+    with closing(files), translated(place):
+        with files.alone():
+            made, size = os.path.join(old, NEW_FILE), ROOM_FACTOR * files.presence.data_bytes
+        kept, data = (os.path.join(each, DATA_FILE) for each in (old, place))
+        # Otherwise an upgrade was ended before its last step, and nobody could write since then.
+        if not (os.path.lexists(made) and os.path.samefile(kept, data)):
+            if os.path.lexists(old):
+                raise ExistsError(f"{old}, of an earlier upgrade, is still there; remove it first")
+            if shutil.disk_usage(place).free < size:
+                raise FullError(f"{place} needs {size} free bytes on its disk; nothing was changed")
+            files.presence.close()  # another process cannot make lock files beside it
+            command = [python or sys.executable, "-m", "simdb", "dump", place]
+            made_beside(old, UPGRADING, partial(_upgraded, place, command, report_of(progress)))
+            files.presence = Presence(place, is_read_only=False, timeout=WAIT_SECONDS)
+        with files.alone():
+            files.put_in_place(made)
+    return old
+
+
+def _upgraded(place: str, command: list[str], progress: Report, directory: str) -> None:
+    """Make a new data file beside the old one in `directory`."""
+    with Popen(command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE) as child:
+        output, notes = cast("tuple[BinaryIO, BinaryIO]", (child.stdout, child.stderr))
+        try:
+            _fill(directory, transfer.read_dump(output, "the dump"), progress)
+        except (CorruptError, FormatError) as error:
+            output.close()
+            said = notes.read().decode(errors="replace").splitlines()
+            if child.wait() and said:
+                raise FormatError(f"{place} was not upgraded: {said[-1]}") from error
+            raise
+    with closing(open_store(directory, "r", None, Access("none", None, None, ()))) as store:
+        for finding in check(store, deep=False):
+            raise CorruptError(f"what was made of {place} is damaged, try again: {finding}")
+    data = os.path.join(directory, DATA_FILE)
+    os.rename(data, os.path.join(directory, NEW_FILE))
+    for name in LOCKS:
+        os.unlink(os.path.join(directory, name))
+    os.link(os.path.join(place, DATA_FILE), data)  # from here on nobody else writes to it
 
 
 def _load_from(stream: BinaryIO, name: str, target: str, progress: Report) -> int:

@@ -24,7 +24,7 @@ import numpy as np
 from simdb.core import kernel, previews
 from simdb.core.arrays import BARE, EMPTY, sorted_unique
 from simdb.core.dtypes import U32
-from simdb.core.errors import BusyError, CorruptError, Error, FormatError
+from simdb.core.errors import CorruptError, Error, FormatError
 from simdb.core.options import Options
 from simdb.core.reports import Rebuild
 from simdb.core.stored_options import Resources, decode_options, decode_resources, moved
@@ -431,16 +431,9 @@ def rescue(path: str, problem: Error, *, drop_damaged: bool, **asked: Any) -> Re
     `asked`: see `rebuild`.  Raises `problem` if this is no database of this version, and
     CorruptError, with everything as it was, if documents would be lost and `drop_damaged` is False.
     """
-    files = OpenFiles(path, is_read_only=False, is_synced=True, timeout=WAIT_SECONDS)
+    files = OpenFiles(path, is_synced=True, timeout=WAIT_SECONDS)
     try:
-        assert files.writer_lock is not None
-        files.writer_lock.take(WAIT_SECONDS)
-        with files.presence.alone() as is_alone:
-            if not is_alone:
-                raise BusyError(
-                    f"{path} is damaged, and other processes or handles have it open; close the"
-                    " database everywhere, then rebuild it"
-                ) from problem
+        with files.alone():
             before = files.presence.data_bytes
             try:
                 remains = salvage.Remains(os.path.join(path, DATA_FILE))
