@@ -38,13 +38,20 @@ count = 0
 def counted(call):
     def run(*names, **places):
         global count
-        count += sys._getframe(1).f_code.co_name in ("_upgraded", "_has_moved")
+        count += sys._getframe(1).f_code.co_name in ("make", "_upgraded", "_has_moved")
         if count == int(sys.argv[2]):
             os.kill(os.getpid(), signal.SIGKILL)
         return call(*names, **places)
     return run
 os.rename, os.link, os.unlink = map(counted, (os.rename, os.link, os.unlink))
 simdb.upgrade(sys.argv[1])
+"""
+WRITER = """
+import simdb, sys
+with simdb.open(sys.argv[1], "w") as database:
+    print("open", flush=True)
+    sys.stdin.read()
+    database.insert(sys.argv[2], 77)
 """
 STOPPED = """
 import os, signal, sys, simdb
@@ -231,7 +238,7 @@ def test_killed_before_the_last_step_only_readers_come_in_until_it_is_done(path,
     with pytest.raises(simdb.FormatError, match="hard links"):
         simdb.open(path, "w")
 
-    simdb.upgrade(path, python="/no/python")  # nothing is dumped again
+    simdb.upgrade(path)
 
     assert names_in(f"{path}.old") == ["data.mdb"]
     assert contents(path) == contents(f"{path}.old") == before
@@ -248,6 +255,23 @@ def test_killed_before_a_file_gets_its_name_it_works_again(path, number, tmp_pat
 
     assert contents(path) == contents(f"{path}.old") == before
     assert names_in(tmp_path) == ["db", "db.old"]
+
+
+def test_what_another_process_writes_after_a_kill_is_not_lost(path, tmp_path):
+    writer = Child(WRITER, path, "late")
+    assert writer.stdout.readline() == "open\n"
+    child = Child(STOPPED, path)
+    assert child.rest()[1].endswith("close the database everywhere, then try again\n")
+    assert names_in(tmp_path) == ["db"]
+    writer.rest()
+    run_until_killed(STOPPED, path)
+    os.unlink(f"{path}.old/data.mdb")  # and then it can be opened to write
+    assert Child(WRITER, path, "later").rest() == ("open\n", "")
+
+    simdb.upgrade(path)
+
+    with simdb.open(path, "r") as database:
+        assert {"late", "later"} <= set(database)
 
 
 def test_a_database_that_was_given_a_copy_of_its_own_instead_is_not_replaced(path, tmp_path):

@@ -273,7 +273,7 @@ def test_a_file_of_another_lmdb_is_no_damage(data_file, version, head):
         content[page * PAGE + 16 : page * PAGE + head + META.size] = bytes(head - 16) + meta
     data_file.write_bytes(content)
 
-    with pytest.raises(simdb.FormatError, match=rf"has format {version} of LMDB.*write a dump"):
+    with pytest.raises(simdb.FormatError, match=rf"has format {version} of LMDB.*name the Python"):
         simdb.open(data_file.parent)
 
 

@@ -17,8 +17,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import closing
-from functools import partial
+from contextlib import ExitStack, closing
 from itertools import chain, pairwise
 from subprocess import DEVNULL, PIPE, Popen
 from typing import Any, BinaryIO, NamedTuple, cast
@@ -254,30 +253,37 @@ def load(source: Any, path: str | os.PathLike[str], progress: Progress | None) -
 
 def upgrade(path: str | os.PathLike[str], python: str | None, progress: Progress | None) -> str:
     """Make the database anew of what `python` dumps; returns the directory of the old one."""
-    place = os.path.realpath(os.fsdecode(path))
+    place, report = os.path.realpath(os.fsdecode(path)), report_of(progress)
     prepare(place, "r")
-    old, files = place + OLD, OpenFiles(place, is_synced=True, timeout=WAIT_SECONDS)
-    with closing(files), translated(place):
+    old, data = place + OLD, os.path.join(place, DATA_FILE)
+    kept, made = (os.path.join(old, name) for name in (DATA_FILE, NEW_FILE))
+    files = OpenFiles(place, is_synced=True, timeout=WAIT_SECONDS)
+
+    def make(directory: str) -> None:
+        files.presence.close()  # another process could not make lock files beside it
+        _upgraded(place, python or sys.executable, directory, report)
+        files.presence = Presence(place, is_read_only=False, timeout=WAIT_SECONDS)
+        held.enter_context(files.alone())
+        os.link(data, os.path.join(directory, DATA_FILE))  # so nobody opens it to write
+
+    with closing(files), translated(place), ExitStack() as held:
         with files.alone():
-            made, size = os.path.join(old, NEW_FILE), ROOM_FACTOR * files.presence.data_bytes
-        kept, data = (os.path.join(each, DATA_FILE) for each in (old, place))
-        # Otherwise an upgrade was ended before its last step, and nobody could write since then.
-        if not (os.path.lexists(made) and os.path.samefile(kept, data)):
-            if os.path.lexists(old):
-                raise ExistsError(f"{old}, of an earlier upgrade, is still there; remove it first")
-            if shutil.disk_usage(place).free < size:
-                raise FullError(f"{place} needs {size} free bytes on its disk; nothing was changed")
-            files.presence.close()  # another process cannot make lock files beside it
-            command = [python or sys.executable, "-m", "simdb", "dump", place]
-            made_beside(old, UPGRADING, partial(_upgraded, place, command, report_of(progress)))
-            files.presence = Presence(place, is_read_only=False, timeout=WAIT_SECONDS)
-        with files.alone():
-            files.put_in_place(made)
+            size = ROOM_FACTOR * files.presence.data_bytes
+        # The process of an earlier upgrade may have ended before its last step.
+        if os.path.lexists(made) and (not os.path.lexists(kept) or os.path.samefile(kept, data)):
+            shutil.rmtree(old)
+        if os.path.lexists(old):
+            raise ExistsError(f"{old}, of an earlier upgrade, is still there; remove it first")
+        if shutil.disk_usage(place).free < size:
+            raise FullError(f"{place} needs {size} free bytes on its disk; nothing was changed")
+        made_beside(old, UPGRADING, make)
+        files.put_in_place(made)
     return old
 
 
-def _upgraded(place: str, command: list[str], progress: Report, directory: str) -> None:
-    """Make a new data file beside the old one in `directory`."""
+def _upgraded(place: str, python: str, directory: str, progress: Report) -> None:
+    """Make a new data file in `directory` of what `python` dumps, and check it."""
+    command = [python, "-m", "simdb", "dump", place]
     with Popen(command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE) as child:
         output, notes = cast("tuple[BinaryIO, BinaryIO]", (child.stdout, child.stderr))
         try:
@@ -291,11 +297,9 @@ def _upgraded(place: str, command: list[str], progress: Report, directory: str) 
     with closing(open_store(directory, "r", None, Access("none", None, None, ()))) as store:
         for finding in check(store, deep=False):
             raise CorruptError(f"what was made of {place} is damaged, try again: {finding}")
-    data = os.path.join(directory, DATA_FILE)
-    os.rename(data, os.path.join(directory, NEW_FILE))
+    os.rename(os.path.join(directory, DATA_FILE), os.path.join(directory, NEW_FILE))
     for name in LOCKS:
         os.unlink(os.path.join(directory, name))
-    os.link(os.path.join(place, DATA_FILE), data)  # from here on nobody else writes to it
 
 
 def _load_from(stream: BinaryIO, name: str, target: str, progress: Report) -> int:
