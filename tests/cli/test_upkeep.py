@@ -41,6 +41,22 @@ def test_a_dump_is_loaded_into_a_new_database(simdb_run, db, is_piped):
         ]  # fmt: skip
 
 
+def test_an_upgraded_database_has_the_same_documents_and_the_old_one_is_named(simdb_run, db):
+    (row,) = simdb_run("upgrade", db).rows
+    again = simdb_run("upgrade", db)
+    other = simdb_run("upgrade", "db.old", "--python", "/no/python")
+
+    assert row == {
+        "path": db, "old": os.path.abspath("db.old"), "bytes": os.path.getsize("db/data.mdb"),
+    }  # fmt: skip
+    assert (again.code, other.code) == (3, 3)
+    assert "of an earlier upgrade, is still there; remove it first" in again.notes
+    assert "/no/python" in other.notes
+    for each in (db, "db.old"):
+        with simdb.open(each, "r") as database:
+            assert list(database) == ["x", b"y"]
+
+
 def test_a_copy_follows_its_database_until_it_is_written_to(simdb_run, db):
     (whole,) = simdb_run("copy", db, "copied").rows
     simdb_run("delete", db, "x")

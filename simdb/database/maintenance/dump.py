@@ -96,7 +96,7 @@ IDF_BYTES = 1 << 20
 PARTIAL, UNFINISHED, UPGRADING = ".partial", ".loading", ".upgrading"
 OLD = ".old"
 WAIT_SECONDS = 2.0
-ROOM_FACTOR = 3  # the documents as they come, compacted, and a copy without free pages
+ROOM_FACTOR = 4  # documents as they come, compacted, and a copy without free pages: 2 to 3.3
 # The limits of one commit, and so of the memory for it.
 COMMIT_DOCUMENTS = 1 << 17
 COMMIT_BYTES = 1 << 26
