@@ -875,4 +875,4 @@ def _remove_unfinished(directory: str) -> None:
 
 def _refuse_existing(target: str, place: str) -> None:
     if os.path.lexists(place):
-        raise errors.ExistsError(f"{target} exists already; give the path of a new directory")
+        raise errors.ExistsError(f"{target} exists already; remove it, or give another path")

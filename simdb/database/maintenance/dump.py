@@ -29,7 +29,6 @@ from simdb.core.arrays import ORDINALS_MAX, Extras, offsets_of
 from simdb.core.checks import a_map, a_text, a_whole, expecting
 from simdb.core.errors import (
     CorruptError,
-    ExistsError,
     FormatError,
     FullError,
     InputError,
@@ -272,8 +271,6 @@ def upgrade(path: str | os.PathLike[str], python: str | None, progress: Progress
         # The process of an earlier upgrade may have ended before its last step.
         if os.path.lexists(made) and (not os.path.lexists(kept) or os.path.samefile(kept, data)):
             shutil.rmtree(old)
-        if os.path.lexists(old):
-            raise ExistsError(f"{old}, of an earlier upgrade, is still there; remove it first")
         if shutil.disk_usage(place).free < size:
             raise FullError(f"{place} needs {size} free bytes on its disk; nothing was changed")
         made_beside(old, UPGRADING, make)
@@ -290,10 +287,9 @@ def _upgraded(place: str, python: str, directory: str, progress: Report) -> None
             _fill(directory, transfer.read_dump(output, "the dump"), progress)
         except (CorruptError, FormatError) as error:
             output.close()
-            said = notes.read().decode(errors="replace").splitlines()
-            if child.wait() and said:
-                raise FormatError(f"{place} was not upgraded: {said[-1]}") from error
-            raise
+            said = notes.read().decode(errors="replace").strip().rpartition("\n")[2]
+            reason = said if child.wait() and said else error
+            raise FormatError(f"{place} was not upgraded: {reason}") from error
     with closing(open_store(directory, "r", None, Access("none", None, None, ()))) as store:
         for finding in check(store, deep=False):
             raise CorruptError(f"what was made of {place} is damaged, try again: {finding}")
