@@ -38,6 +38,14 @@ cdef extern from "found.h" nogil:
         size_t capacity
         size_t count
 
+    struct search_filter:
+        const uint8_t *bits
+        uint64_t bytes
+        const uint64_t *codes
+        uint64_t coded
+        const uint64_t *wanted
+        size_t width
+
     void search_sort(uint64_t *ranks, uint64_t *spare, size_t count)
     void search_group(search_found *found, uint64_t *out, size_t count, int64_t *offsets)
     void search_ordinals(const uint64_t *ranks, size_t count, uint32_t *ordinals)
@@ -75,8 +83,7 @@ cdef extern from "lookup.h" nogil:
         const search_column *columns
         size_t run_count
         search_column delta
-        const uint8_t *dead
-        uint64_t dead_bytes
+        search_filter filter
 
     struct search_request:
         const uint64_t *queries
@@ -110,7 +117,7 @@ cdef extern from "lookup.h" nogil:
 
 cdef extern from "bands.h" nogil:
     void search_bands(const search_tables **bands, const uint64_t *keys, size_t count,
-                      search_found *found)
+                      const search_filter *filter, search_found *found)
     size_t search_distinct(search_found *found, uint64_t *spare, uint32_t *ordinals)
 
 
@@ -204,8 +211,7 @@ cdef extern from "vectors.h" nogil:
         const uint8_t *queries
         size_t count
         float similarity
-        const uint8_t *skip
-        uint64_t skip_bytes
+        search_filter filter
         const uint32_t *after
 
     size_t search_weights_size(size_t width)
@@ -246,8 +252,7 @@ cdef extern from "hashes.h" nogil:
         size_t count
         uint32_t distance
         size_t enough
-        const uint8_t *skip
-        uint64_t skip_bytes
+        search_filter filter
         const uint32_t *after
 
     void search_within(const search_vectors *vectors, const search_hash_request *request,
@@ -306,8 +311,7 @@ cdef extern from "polytopes.h" nogil:
         size_t run_count
         size_t first_table
         unsigned skipped
-        const uint8_t *dead
-        uint64_t dead_bytes
+        search_filter filter
         search_vectors vectors
 
     struct polytope_limits:

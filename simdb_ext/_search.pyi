@@ -21,6 +21,11 @@ F32 = npt.NDArray[np.float32]
 # The matches of query i are at offsets[i] .. offsets[i + 1], by distance, then by ordinal.
 Found = tuple[I64, U32, U8]
 
+# Documents to leave out: one bit for each ordinal, lowest bit of a byte first, or None; or these
+# bits with the codes of documents uint64[n, fields], and the codes uint64[fields] that are wanted,
+# 2**64 - 1 for any: a document with other codes, or without any, is left out, too.
+LeftOut = U8 | tuple[U8 | None, U64, U64] | None
+
 # For each of some fingerprints, the bits that count, uint64[n], and in how many of them others may
 # differ, uint8[n].
 Judging = tuple[U64, U8]
@@ -75,7 +80,7 @@ class Tables:
         masks: Sequence[int],
         runs: Sequence[Sequence[KeyTable | HeaderTable]],
         delta: tuple[U64, U32],
-        dead: U8 | None,
+        dead: LeftOut,
         windows: Sequence[tuple[int, int]] | None = None,
     ) -> None:
         """`masks`: the leading bits of each table (`leading_masks` in `ground.bits`); not 0.
@@ -92,19 +97,21 @@ class Tables:
         that is a table of keys; they need not be sorted.
         `delta`: the delta, fingerprints (not permuted) and ordinals in any order, searched one by
         one.
-        `dead`: one bit for each ordinal, lowest bit of a byte first; an ordinal whose bit is set is
-        never returned.
+        `dead`: the documents that are never returned.
         `windows[r]`: in each table of run r, only the entries start .. stop of the directory are
         searched.  Lookups and probes take the buckets that begin there (the last may reach
         farther), a scan takes the keys between them.  If windows cover all entries, each match of
         the run is found in exactly one of them.  None: everything is searched.
         """
 
-    def over(self, delta: tuple[U64, U32], dead: U8 | None) -> Tables:
+    def over(self, delta: tuple[U64, U32], dead: LeftOut) -> Tables:
         """Return tables of the same runs with another delta and other tombstones.
 
         This takes a microsecond for any number of runs: what was prepared is shared.
         """
+
+    def leaving(self, dead: LeftOut) -> Tables:
+        """Return tables of the same runs and the same delta with other tombstones."""
 
     def lookup(
         self,
@@ -128,12 +135,13 @@ class Tables:
 
     def lookup_one(
         self, query: int, distance: int, flips: int | Sequence[int], first: int, most: int = ...,
-        judging: Judging | None = None,
+        judging: Judging | None = None, dead: LeftOut = None,
     ) -> list[tuple[int, int]] | None:  # fmt: skip
         """Return (ordinal, distance) of each match of one query, in the same order.  Fast to call.
 
         Returns None if there are more than `most` matches; by default all are returned.
-        `judging`: of one query, as for `scan`, for the documents of the delta.
+        `judging`: of one query, as for `scan`, for the documents of the delta.  `dead`: other
+        tombstones than those of the tables.
         """
 
     def probe(
@@ -231,12 +239,12 @@ class Tables:
         Of equally near ones, the lowest ordinals are returned.
         """
 
-def lookup_bands(bands: Sequence[Tables], keys: U64, most: int) -> U32 | None:
+def lookup_bands(bands: Sequence[Tables], keys: U64, most: int, dead: LeftOut = None) -> U32 | None:
     """Return the ordinals, ascending, of documents with keys[b] in bands[b], for any b.
 
-    `bands`: the runs of each band, in tables of the mask of all bits; their deltas are not looked
-    at.  Deleted documents are left out.  Returns None if the bands find more than `most` entries
-    in all: a document counts once for each of its bands.
+    `bands`: the runs of each band, in tables of the mask of all bits; their deltas, and what they
+    leave out, are not looked at.  `dead`: the documents to leave out.  Returns None if the bands
+    find more than `most` entries in all: a document counts once for each of its bands.
     """
 
 class FlipSets(Iterator[tuple[int, ...]]):
@@ -322,16 +330,16 @@ class Vectors:
         """Compare the stored vectors left[i] and right[i]."""
 
     def scan(
-        self, queries: U8, *, similarity: float, skip: U8 | None, after: U32 | None
+        self, queries: U8, *, similarity: float, skip: LeftOut, after: U32 | None
     ) -> tuple[I64, U32, F32]:
         """Return every stored vector at least `similarity` to each query; all of them are compared.
 
         The arrays are offsets, ordinals and similarities; the matches of a query are in descending
         order of similarity, then by ordinal.  Similarities, and `similarity`, are compared as
-        float32.  `skip`: one bit for each ordinal, as `dead` in `Tables`.
+        float32.  `skip`: the documents to leave out.
         """
 
-    def nearest(self, queries: U8, k: int, skip: U8 | None) -> tuple[I64, U32, F32]:
+    def nearest(self, queries: U8, k: int, skip: LeftOut) -> tuple[I64, U32, F32]:
         """Return the `k` (1 or more) most similar stored vectors of each query, as `scan` does.
 
         Of equally similar ones, the lowest ordinals are returned.
@@ -348,17 +356,17 @@ class Vectors:
         """Return in how many bits the stored hashes left[i] and right[i] differ: uint16[k]."""
 
     def within(
-        self, queries: U8, *, distance: int, skip: U8 | None, after: U32 | None, first: int = 0
+        self, queries: U8, *, distance: int, skip: LeftOut, after: U32 | None, first: int = 0
     ) -> tuple[I64, U32, U16]:
         """Return every stored hash within `distance` of each query; all of them are compared.
 
         The arrays are offsets, ordinals and distances; the matches of a query are by distance, then
-        by ordinal.  `skip`: one bit for each ordinal, as `dead` in `Tables`.  `after`: for query i
-        only ordinals greater than after[i].  `first`: of each query, only so many matches, those
-        with the lowest ordinals; 0 for all.
+        by ordinal.  `skip`: the documents to leave out.  `after`: for query i only ordinals greater
+        than after[i].  `first`: of each query, only so many matches, those with the lowest
+        ordinals; 0 for all.
         """
 
-    def closest(self, queries: U8, k: int, skip: U8 | None) -> tuple[I64, U32, U16]:
+    def closest(self, queries: U8, k: int, skip: LeftOut) -> tuple[I64, U32, U16]:
         """Return the `k` (1 or more) nearest stored hashes of each query, as `within` does.
 
         Of equally near ones, the lowest ordinals are returned.
@@ -435,7 +443,7 @@ class Polytopes:
         segments: Sequence[tuple[int, U8]],
         runs: Sequence[Sequence[tuple[U64, U32, U32]]],
         delta: tuple[U64, U32],
-        dead: U8 | None,
+        dead: LeftOut,
         windows: Sequence[tuple[int, int]] | None = None,
         *,
         first_table: int = 0,
@@ -448,12 +456,15 @@ class Polytopes:
         that all tables of the run share.  If they `are_whole`, fingerprints take the places of the
         keys, which tell candidates from others by 64 bits in place of 42.
         `delta`: fingerprints and ordinals, in any order, compared one by one.
-        `dead`: one bit for each ordinal, as in `Tables`.
+        `dead`: the documents that are never returned.
         `windows[r]`: in each table of run r, only the buckets that begin at the entries start ..
         stop of the directory are searched.  None: everything is.
         """
 
-    def over(self, delta: tuple[U64, U32], dead: U8 | None, vectors: Vectors) -> Polytopes:
+    def leaving(self, dead: LeftOut) -> Polytopes:
+        """Return the same runs, delta and vectors with other tombstones."""
+
+    def over(self, delta: tuple[U64, U32], dead: LeftOut, vectors: Vectors) -> Polytopes:
         """Return the same runs with another delta, other tombstones and the vectors of both.
 
         This takes a microsecond for any number of documents: what was prepared is shared.

@@ -312,14 +312,14 @@ cdef class Vectors:
 
     def scan(self, queries, *, float similarity, skip, after):
         """Return every stored vector at least `similarity` to each query; all are compared."""
-        cdef Views views = Views(3)
+        cdef Views views = Views(5)
         cdef search_vector_request request
         cdef size_t width = self.vectors.width
         cdef Py_buffer *query = views.vectors(queries, width)
         cdef const uint32_t *all_after
         cdef size_t total = query.shape[0], start = 0, size
         views.after(after, total, &all_after)
-        request.skip_bytes = views.bits(skip, &request.skip)
+        views.filter(skip, &request.filter)
         request.similarity = similarity
         cdef size_t group = min(total, <size_t> SEARCH_SCAN_MAX)
         memory = Memory(group * search_weights_size(width))
@@ -338,12 +338,12 @@ cdef class Vectors:
 
     def nearest(self, queries, k, skip):
         """Return the `k` most similar stored vectors of each query; all are compared."""
-        cdef Views views = Views(2)
+        cdef Views views = Views(4)
         cdef search_vector_request request
         cdef size_t width = self.vectors.width, start = 0
         cdef Py_buffer *query = views.vectors(queries, width)
         cdef size_t total = query.shape[0]
-        request.skip_bytes = views.bits(skip, &request.skip)
+        views.filter(skip, &request.filter)
         request.after = NULL
         best = Best(total, most_of(k, self.stored()), SEARCH_SCAN_MAX, sizeof(float))
         memory = Memory(best.group * search_weights_size(width))
@@ -398,7 +398,7 @@ cdef class Vectors:
 
     def within(self, queries, *, uint32_t distance, skip, after, size_t first=0):
         """Return every stored hash within `distance` of each query; all are compared."""
-        cdef Views views = Views(3)
+        cdef Views views = Views(5)
         cdef search_hash_request request
         cdef size_t width = self.vectors.width
         cdef Py_buffer *query = views.vectors(queries, width)
@@ -406,7 +406,7 @@ cdef class Vectors:
         cdef size_t total = query.shape[0], start = 0, size
         self.check_hashes()
         views.after(after, total, &all_after)
-        request.skip_bytes = views.bits(skip, &request.skip)
+        views.filter(skip, &request.filter)
         request.distance, request.enough = distance, first
         cdef size_t group = min(total, <size_t> SEARCH_SCAN_MAX)
         matches = Matches(total, group, sizeof(uint16_t))
@@ -423,12 +423,12 @@ cdef class Vectors:
 
     def closest(self, queries, k, skip):
         """Return the `k` nearest stored hashes of each query; all are compared."""
-        cdef Views views = Views(2)
+        cdef Views views = Views(4)
         cdef search_hash_request request
         cdef Py_buffer *query = views.vectors(queries, self.vectors.width)
         cdef size_t total = query.shape[0], start = 0
         self.check_hashes()
-        request.skip_bytes = views.bits(skip, &request.skip)
+        views.filter(skip, &request.filter)
         best = Best(total, most_of(k, self.stored()), SEARCH_SCAN_MAX, sizeof(uint16_t))
         while start < total:
             request.queries = <const uint8_t *> query.buf + start * self.vectors.width

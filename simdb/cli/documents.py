@@ -7,7 +7,7 @@ import numpy as np
 
 import simdb
 from simdb.cli.options.opening import one_state, open_either, open_idle
-from simdb.cli.options.option_groups import given_condition, given_ids
+from simdb.cli.options.option_groups import given_ids, given_where
 from simdb.cli.output.render import DATABASE_ERROR, Exit, plain, print_one
 from simdb.core.arrays import Id
 from simdb.files import Row, read_file
@@ -54,14 +54,14 @@ def delete(
         raise simdb.OptionError(
             "delete needs one of ID..., --ids, and --where or --older-than or both"
         )
-    is_meant = None if where is None else given_condition(where)
     if conditions is None:
         _delete_ids(db, ids, ids_file, int_ids)
         return
     with open_idle(db) as database:
+        is_meant = given_where(where, database.options.fields)
         if older_than is not None:
             deleted = database.expire(older_than=older_than, where=is_meant)
-        elif is_meant is not None:
+        else:
             deleted = database.delete_where(is_meant)
     print_one({"deleted": deleted})
 

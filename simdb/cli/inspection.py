@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import islice
 from typing import Any
 
 import simdb
@@ -29,6 +30,8 @@ AGES = (
     (60, "minute"),
     (1, "second"),
 )
+# Of each field, so many values that most documents have.
+SHOWN_VALUES = 20
 ADVICE_COLUMNS = ("topic", "message", "reason", "remedy")
 
 
@@ -39,7 +42,7 @@ def stats(db: str, *, all: bool = False) -> None:
         if all or not is_table() or isinstance(numbers, simdb.ShardedStatistics):
             times = {name: getattr(numbers, name, None) for name in ("oldest_time", "newest_time")}
             shown = {name: f"{each:{UTC}}" for name, each in times.items() if each is not None}
-            print_one(asdict(numbers) | shown)
+            print_one(asdict(numbers) | shown | _biggest(numbers))
             return
         assert isinstance(database, simdb.Database)
         advice = [f"{each.remedy} ({each.message})" for each in database.advice()]
@@ -78,12 +81,25 @@ def _summary(numbers: simdb.Statistics, options: simdb.Options) -> Iterator[tupl
         kind = "signature" if isinstance(options.sketch, Minhash) else kind
         count = quantity(numbers.largest_group, "document")
         yield "largest group", f"{count} with the same {kind}"
+    for name, counts in numbers.fields.items():
+        biggest = [f"{value} {count:,}" for value, count in islice(counts.items(), SHOWN_VALUES)]
+        more = len(counts) - len(biggest)
+        yield name, ", ".join(biggest) + (f" and {quantity(more, 'other value')}" if more else "")
     if numbers.cluster_count is not None:
         yield "clusters", f"{numbers.cluster_count:,} of two or more documents"
     if numbers.calibrated_count is not None:
         covered = quantity(numbers.calibrated_count, "document")
         yield "calibration", f"covers {covered} of {numbers.document_count:,}"
     yield "readers", _readers(numbers)
+
+
+def _biggest(numbers: simdb.Statistics | simdb.ShardedStatistics) -> Row:
+    """Return the values of fields that most documents have, as texts, for a row of JSON."""
+    found = {
+        name: {str(value): count for value, count in islice(counts.items(), SHOWN_VALUES)}
+        for name, counts in getattr(numbers, "fields", {}).items()
+    }
+    return {"fields": found} if found else {}
 
 
 def _documents(numbers: simdb.Statistics, *, has_weights: bool) -> str:

@@ -22,7 +22,7 @@ from simdb.cli.options.option_groups import (
     ListingOptions,
     SearchOptions,
     check_nearest,
-    given_condition,
+    given_where,
     with_nulls,
 )
 from simdb.cli.options.sketch_options import SketchOptions, check_given
@@ -60,7 +60,7 @@ class LookupOptions(SearchOptions):
         on_error: OnError = RAISE,
     ) -> simdb.Matches:
         """Return what a database, or a snapshot of one, has for each of some texts."""
-        where = None if self.where is None else given_condition(self.where)
+        where = given_where(self.where, held.options.fields)
         if self.nearest is not None:
             return held.nearest_many(
                 texts, self.nearest, recall=self.recall, where=where, on_error=on_error

@@ -67,6 +67,12 @@ class CreatedOptions(TableOptions):
     passages: bool = OPTIONS.passages
     features: bool = OPTIONS.features
     texts: bool = OPTIONS.texts
+    fields: str | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Return the options with a value by name."""
+        given = TableOptions.given(self)
+        return given if self.fields is None else given | {"fields": self.fields.split(",")}
 
 
 def plan(

@@ -14,8 +14,8 @@ from simdb.cli.options.option_groups import (
     SearchOptions,
     check_nearest,
     given_bits,
-    given_condition,
     given_ids,
+    given_where,
 )
 from simdb.cli.output.render import is_table, match_row, print_note, print_rows
 from simdb.core.choices import ErrorsName, FormatName
@@ -54,7 +54,7 @@ class QueryOptions(SearchOptions):
         texts: Any,
     ) -> list[simdb.Match]:
         """Return what a database has for a document, or for a stored one."""
-        where = None if self.where is None else given_condition(self.where)
+        where = given_where(self.where, database.options.fields)
         if self.nearest is not None:
             return database.nearest(
                 document, self.nearest, id=id, recall=self.recall, errors=errors, where=where

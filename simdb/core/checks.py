@@ -17,6 +17,7 @@ from simdb.core.choices import CONTAINED, RULES
 from simdb.core.errors import CorruptError, Error, OptionError
 
 SHOWN_LENGTH = 100
+FIELDS_MAX = 8  # of metadata, that a database indexes
 
 
 def shown(value: Any) -> str:
@@ -113,6 +114,18 @@ def words(name: str, value: Any) -> tuple[str, ...]:
     if not all(isinstance(word, str) and word for word in words):
         raise OptionError(f"{name} must be a language or a list of words, got {shown(value)}")
     return tuple(sorted(set(words)))
+
+
+def field_names(value: Any) -> tuple[str, ...]:
+    """Give the names of fields as a tuple; raise OptionError unless they are distinct and few."""
+    names = tuple(value) if isinstance(value, tuple | list) else (None,)
+    is_named = all(isinstance(name, str) and name for name in names)
+    if not is_named or len(names) > FIELDS_MAX or len(set(names)) < len(names):
+        raise OptionError(
+            f"fields must be a tuple of at most {FIELDS_MAX} distinct names of metadata, such as"
+            f" ('tenant', 'source'), got {shown(value)}"
+        )
+    return names
 
 
 def tag_weights(name: str, value: Any) -> tuple[str, ...]:

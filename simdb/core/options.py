@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeAlias, cast, get_args
 
 from simdb.core import choices, scales
 from simdb.core.bits import FINGERPRINT_BITS, HASH_BITS_MOST, HASH_BITS_STEP
-from simdb.core.checks import chosen_words, is_whole, one_of, share, shown, whole
+from simdb.core.checks import chosen_words, field_names, is_whole, one_of, share, shown, whole
 from simdb.core.errors import OptionError
 from simdb.core.foreign import answering
 from simdb.core.text_sketch import IdfTable, TextSketch, TokenHash, differing_options, written
@@ -369,6 +369,9 @@ class Options:
     `texts`: stores the texts themselves, compressed (some 450 bytes for 1,000), which are read only
     when they are asked for: `get(id).text`, `match.text`, `texts_many`.  Exact similarities then
     need no `texts=` anywhere, and pages no `--texts`.  A document that is no text has none.
+    `fields`: names of keys of the metadata, at most 8, such as ("tenant", "source").  Their values
+    must be str, int, bool, bytes or None.  With `where={"tenant": "t7"}` the verbs then look only
+    at documents that have these values; it takes 8 bytes a field and document.
     """
 
     sketch: AnySketch = USUAL_SKETCH
@@ -389,6 +392,7 @@ class Options:
     passages: bool = False
     features: bool = False
     texts: bool = False
+    fields: tuple[str, ...] = ()
 
     def __post_init__(self, bytes: int | None) -> None:
         """Raise OptionError for an impossible value."""
@@ -417,6 +421,7 @@ class Options:
         whole("growth", self.growth, 2, 1000)
         self._set_default("header_offset", self.usual_header_offset)
         whole("header_offset", self.header_offset, HEADER_OFFSET_LEAST, 0)
+        object.__setattr__(self, "fields", field_names(self.fields))
         if self.passages:
             self._check_passages()
         if self.features and self.sketch.unit == "moz":

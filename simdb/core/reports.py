@@ -176,6 +176,8 @@ class Statistics:
     `cluster_count`: the kept clusters of two or more documents; None if none are kept.
     `oldest_time`, `newest_time`: the first and the last time of a document, in UTC; None if the
     database keeps no times (`Options.keep_times`), or no document has one.
+    `fields`: for each field in `Options.fields` how many documents have each value, None for no
+    value, the most frequent first.
     """
 
     path: str
@@ -198,6 +200,7 @@ class Statistics:
     options: dict[str, Any]
     oldest_time: datetime | None = None
     newest_time: datetime | None = None
+    fields: dict[str, dict[Any, int]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Return the path, and the most important numbers."""

@@ -37,7 +37,7 @@ POLYTOPES = "polytopes"  # the only option that can change
 MINHASH, BITS = "minhash", "bits"
 USUAL = Options()
 # These are stored only if they are not the usual ones.
-SELDOM = (POLYTOPES, "keep_clusters", "keep_times", "passages", "features", "texts")
+SELDOM = (POLYTOPES, "keep_clusters", "keep_times", "passages", "features", "texts", "fields")
 # A threshold is read to so many digits, so that it is the one that was given; thresholds that
 # differ by less than the second number are taken for the same.
 DIGITS, NEARLY_SAME = 12, 0.0005

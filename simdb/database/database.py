@@ -76,12 +76,6 @@ class Database(Writing[IdT]):
         return self._path
 
     @property
-    def options(self) -> Options:
-        """The options that the database was created with, and its IDF table."""
-        self._store.look_for_idf()
-        return self._store.options
-
-    @property
     def sketcher(self) -> AnySketcher:
         """The sketcher, which makes the same sketches of documents as this database.
 

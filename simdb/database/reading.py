@@ -23,7 +23,7 @@ from simdb.core.errors import InputError, OptionError
 from simdb.core.foreign import answering, hinting
 from simdb.core.keeping import Keep
 from simdb.core.matches import Match, Matches, PairArrays, readable
-from simdb.core.options import OF_BATCHES, OF_PAIRS, OF_QUERIES, Search
+from simdb.core.options import OF_BATCHES, OF_PAIRS, OF_QUERIES, Options, Search
 from simdb.core.reports import Plan
 from simdb.core.skipped import Skipped
 from simdb.core.threads import thread_count
@@ -78,6 +78,13 @@ class Reading(Protocol[IdT]):
     if not TYPE_CHECKING:
         __getattr__ = hinting("Database")
 
+    @property
+    def options(self) -> Options:
+        """The options that the database was created with, and its IDF table."""
+        store = self._store
+        store.look_for_idf()
+        return store.options
+
     def query(
         self,
         document: "DocumentLike | None" = None,
@@ -105,14 +112,14 @@ class Reading(Protocol[IdT]):
         for documents with weights or a signature, distance for ready fingerprints, by default.
 
         `recall`: the share of the matches to find, measured against comparing with every document;
-        1.0 with `distance` is exact.  `search`: the name of a method, or a `Search`; None lets
-        the planner choose.
-        `limit`: the largest number of matches to return.  `errors`: "strict" refuses text that is
-        not valid Unicode, "replace" replaces the invalid characters.  `encoding`: that of bytes
+        1.0 with `distance` is exact.  `search`: the name of a method, or a `Search`; None lets the
+        planner choose.  `limit`: the most matches to return.  `errors`: "strict" refuses text that
+        is not valid Unicode, "replace" replaces the invalid characters.  `encoding`: that of bytes
         which have neither a byte order mark nor, as a page, a declaration; "guess" guesses it.
 
-        `where(metadata)` tells whether a document with these metadata (None if it has none) may be
-        a match.  It is asked about matches, best first, until `limit` of them satisfy it.
+        `where(metadata)` tells whether a document with these metadata (None: none) may be a match;
+        it is asked about matches, best first, until `limit` satisfy it.  Values of `Options.fields`
+        in its place, {"tenant": "t7"}, decide before the search measures.
 
         `accept(id)` confirms a match.  Return False to drop it, or its exact similarity, which
         replaces the estimate; below `similarity` the match is dropped.
@@ -133,9 +140,9 @@ class Reading(Protocol[IdT]):
         elif type(encoding) is not str or encoding != UTF8:
             known_encoding(encoding, is_hashes=self._store.options.is_hashes)
         given = similarity, distance, recall, search
-        is_plain = where is None and accept is None and contained is None and texts is None
+        is_plain = accept is None and contained is None and texts is None and not callable(where)
         if is_plain and type(threads) is int and threads == 1:
-            return self._plain(document, id, given, errors, limit)
+            return self._plain(document, id, given, errors, limit, where=where)
         more = limit, where, accept, contained, texts
         return self._found(document, id, given, more, errors, threads)
 
@@ -160,8 +167,8 @@ class Reading(Protocol[IdT]):
         satisfies both.  With `contained` it is the best match.
         """
         given = similarity, distance, recall, search
-        if where is None and accept is None and contained is None and texts is None:
-            found = self._plain(document, id, given, errors, first=True)
+        if accept is None and contained is None and texts is None and not callable(where):
+            found = self._plain(document, id, given, errors, first=True, where=where)
         else:
             more = None, where, accept, contained, texts
             found = self._found(document, id, given, more, errors, first=True)
@@ -202,23 +209,24 @@ class Reading(Protocol[IdT]):
         """
         count, skipped, known = thread_count(threads), Skipped(on_error), known_encoding(encoding)
         searches.many.check_match(match)
+        where, values = filters.parted(self._store.options, where)
         question = Question(
             similarity, distance, recall, search, limit, where, accept, contained, texts,
             follows=OF_BATCHES,
         )  # fmt: skip
         check_limit(limit)
-        filters.check_filters(where, accept)
+        filters.check_filters(self._store.options, where, accept)
         how = Sketching(self._store.sketcher, errors, count, known)
         documents, accept = without_unreadable(how, skipped, documents, accept)
         queries = Queries(how, documents, None if ids is None else as_list(ids, "ids"))
         if question.is_contained:
             most = 1 if match == "first" else limit
             asked = question._replace(limit=most, accept=accept)
-            found = self._containing(queries, asked, is_of_many=True)
+            found = self._containing(queries, asked, values, is_of_many=True)
             return self._readable(skipped.spread(found))
         batch = searches.many.QueryBatch.checked(question, match)
         with self._searcher() as searcher:
-            searcher.threads = count
+            searcher.choose(values).threads = count
             asking = batch if accept is None else batch.with_limit(None)
             found = searches.many.find(searcher, queries, asking)
         if accept is not None:
@@ -251,7 +259,8 @@ class Reading(Protocol[IdT]):
         always exact.  `errors`: see `query`.
 
         `where(metadata)`: find the nearest of the documents that satisfy it, see `query`.  It is
-        asked about the nearest documents first, so it takes long only if few satisfy it.
+        asked about the nearest documents first, so it takes long only if few satisfy it.  Values of
+        fields take no longer if few documents have them.
 
         `vectors`: the vectors of stored documents, a mapping from id to vector or a function that
         takes a list of ids and returns their vectors, None for an unknown one.  20 times `k`
@@ -276,7 +285,7 @@ class Reading(Protocol[IdT]):
                 errors=errors, threads=count,
             )[0]  # fmt: skip
         with self._searcher() as searcher:
-            searcher.threads = count
+            searcher.choose(wanted.values).threads = count
             found = searches.nearest.find(searcher, document, id, wanted, errors)
         return self._readable(found)
 
@@ -312,7 +321,7 @@ class Reading(Protocol[IdT]):
             documents = as_list(documents, "documents")  # they are read twice
         queries = Queries(how, documents, None if ids is None else as_list(ids, "ids"))
         with self._searcher() as searcher:
-            searcher.threads = count
+            searcher.choose(wanted.values).threads = count
             asked = wanted if ranking is None else wanted.ranked_from
             found = searches.nearest.find_many(searcher, queries, asked)
         if ranking is not None:
@@ -422,7 +431,7 @@ class Reading(Protocol[IdT]):
         question = Question(
             similarity, distance, recall, search, where=where, verify=verify, follows=OF_PAIRS
         )
-        filters.check_filters(where)
+        filters.check_filters(options, where)
         if contained is not None:
             asked = question._replace(contained=contained, texts=texts)
             containing = searches.contained.question_of(self._store, asked, is_of_many=True)
@@ -471,8 +480,8 @@ class Reading(Protocol[IdT]):
         OptionError for an unknown policy or field, InputError for values without an order.
         """
         clusters.find.check_policy(policy)
-        filters.check_filters(where)
         options, count = self._store.options, thread_count(threads)
+        filters.check_filters(options, where)
         is_fixed = isinstance(search, Search) and search.attempts is not None
         if policy == clusters.find.STAR and recall is None and not is_fixed:
             recall = options.recall  # documents are looked up one by one
@@ -746,12 +755,15 @@ class Reading(Protocol[IdT]):
 
     def _plain(
         self, document: Any, id: IdT | None, given: Any, errors: ErrorsName,
-        limit: int | None = None, first: bool = False,
+        limit: int | None = None, first: bool = False, where: Any = None,
     ) -> list[Match[IdT]]:  # fmt: skip
         """Return what `_found` does for a criterion and a limit, a microsecond sooner."""
         if limit is not None:
             check_limit(limit)
+        values = () if where is None else filters.parted(self._store.options, where)[1]
         with self._searcher() as searcher:
+            if values:
+                searcher.choose(values)
             found = one.find_plain(searcher, document, id, given, errors, first, limit)
             return readable(found, self) if searcher.store.options.texts else found
 
@@ -763,20 +775,21 @@ class Reading(Protocol[IdT]):
 
         `given`: the criterion; `more`: the other fields of a `Question` up to `texts`.
         """
-        question = Question(*given, *more)
         limit, where, accept, contained, texts = more
+        where, values = filters.parted(self._store.options, where)
+        question = Question(*given, *more)._replace(where=where)
         count = thread_count(threads)
         check_limit(limit)
-        filters.check_filters(where, accept)
+        filters.check_filters(self._store.options, where, accept)
         if contained is not None or texts is not None:
             asked = question._replace(limit=1 if first else limit)
             how = Sketching(self._store.sketcher, errors, count)
             documents = None if document is None else [document]
             queries = Queries(how, documents, None if id is None else [id])
-            return self._readable(self._containing(queries, asked)[0])
+            return self._readable(self._containing(queries, asked, values)[0])
         asked = question if accept is None else question._replace(limit=None)
         with self._searcher() as searcher:
-            searcher.threads = count
+            searcher.choose(values).threads = count
             found = one.find(searcher, document, id, asked, errors, first and accept is None)
         found = self._readable(found)
         if accept is None:
@@ -786,12 +799,12 @@ class Reading(Protocol[IdT]):
         return filters.accepted(found, accept, least, limit, first=first)
 
     def _containing(
-        self, queries: Queries, question: Question, *, is_of_many: bool = False
+        self, queries: Queries, question: Question, values: Any, *, is_of_many: bool = False
     ) -> Matches[IdT]:
         """Return the documents that contain each query."""
         asked = searches.contained.question_of(self._store, question, is_of_many=is_of_many)
         with self._searcher() as searcher:
-            searcher.threads = queries.how.threads
+            searcher.choose(values).threads = queries.how.threads
             return searches.contained.find(searcher, queries, asked)
 
     def _each_part(self, size: int, read: Callable[[State, U32], list[Read]]) -> Iterator[Read]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from simdb.core.arrays import IdT
 from simdb.core.checks import lose_of, shown
 from simdb.core.choices import ConflictName, ErrorsName, MatchName, MethodName, OnError, VerifyName
-from simdb.core.errors import NotFoundError, OptionError
+from simdb.core.errors import InputError, NotFoundError, OptionError
 from simdb.core.foreign import answering
 from simdb.core.matches import Match, Matches
 from simdb.core.options import OF_BATCHES, Search
@@ -19,13 +19,14 @@ from simdb.core.skipped import Skipped
 from simdb.core.threads import crew
 from simdb.database import search as searches, state as states, write
 from simdb.database.reading import Reading
-from simdb.database.search.filters import check_filters, check_where
+from simdb.database.search.filters import check_filters, parted
 from simdb.database.search.question import Question
 from simdb.database.state.documents import known_ordinals
 from simdb.database.state.staged import seconds_of
 from simdb.storage import metadata as records
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime, timedelta
 
     from simdb.core.choices import RuleName
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from simdb.database.search.filters import Where
     from simdb.database.search.judge import Texts
     from simdb.database.write.write_state import WriteState
+    from simdb.storage import FieldValues
 
 
 @answering
@@ -116,6 +118,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         distance: int | None = None,
         recall: float | None = None,
         search: "MethodName | Search | None" = None,
+        where: "Mapping[str, Any] | None" = None,
         on_conflict: ConflictName = "same",
         encoding: str = "utf-8",
         errors: ErrorsName = "strict",
@@ -126,6 +129,10 @@ class Writing(Reading[IdT], Protocol[IdT]):
         some 64.  No other writer can store a match between the search and the insertion.  See
         `query` for the criterion.
 
+        `where`: values of fields (`Options.fields`) that the document has in its metadata, such as
+        {"tenant": "t7"}; only documents that have them, too, can match it.  An id that another
+        document has is an ExistsError then.
+
         `on_conflict`: what to do if the id is stored already.  "same" returns a match with the
         stored document if it has the same sketch, so the same claim can be made again; otherwise it
         raises ExistsError.  "skip" returns a match with the stored document, whatever it is.
@@ -134,6 +141,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         """
         known = None if metadata is None else [metadata]
         call = write.storing.Call([id], [document], known, on_conflict, encoding, errors)
+        call = call._replace(values=self._values(where))
         question = Question(similarity, distance, recall, search)
         with self._changing("insert") as writing:
             found = write.storing.claim_one(writing, call, question)
@@ -149,6 +157,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         distance: int | None = None,
         recall: float | None = None,
         search: "MethodName | Search | None" = None,
+        where: "Mapping[str, Any] | None" = None,
         on_conflict: ConflictName = "same",
         encoding: str = "utf-8",
         errors: ErrorsName = "strict",
@@ -163,7 +172,8 @@ class Writing(Reading[IdT], Protocol[IdT]):
 
         A document is also compared with the documents of this call that were stored before it.  Row
         i of the result is empty if document i was stored; otherwise it holds the best match, as
-        `add_if_new` does.  See `query` for the criterion, `insert_many` for `ids` and `documents`.
+        `add_if_new` does.  See `query` for the criterion, `insert_many` for `ids` and `documents`,
+        `add_if_new` for `where`, which all documents must satisfy.
 
         `on_error`: see `insert_many`; row i is also empty if document i was left out.  `skipped` of
         the result lists these documents.
@@ -184,7 +194,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         """
         question = Question(similarity, distance, recall, search, verify=verify, lose=lose_of(rule))
         how = on_conflict, encoding, errors, threads, progress, Skipped(on_error)
-        call = write.storing.Call(ids, documents, metadata, *how)
+        call = write.storing.Call(ids, documents, metadata, *how, self._values(where))
         with crew(), self._changing("insert") as writing:
             found = write.storing.claim(writing, call, question, texts)
         return self._readable(found)
@@ -239,7 +249,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
             packed = states.incoming.pack_all([metadata], [id])
             ordinals = known_ordinals(writing.current(), [id])
             changed = packed[0][1] if packed else records.NO_METADATA
-            writing.staging.metadata.change(int(ordinals[0]), changed)
+            writing.staging.change_metadata(int(ordinals[0]), changed, id)
 
     def delete(self, id: IdT) -> None:
         """Delete one document; NotFoundError if the id is unknown."""
@@ -247,8 +257,22 @@ class Writing(Reading[IdT], Protocol[IdT]):
             if not write.storing.delete_ids(writing, [id]):
                 raise NotFoundError(f"no document has the id {shown(id)}")
 
-    def delete_many(self, ids: Iterable[IdT]) -> int:
-        """Delete the documents with these ids; returns their number.  Unknown ids are ignored."""
+    def delete_many(self, ids: Iterable[IdT] | None = None, *, where: "Where | None" = None) -> int:
+        """Delete the documents with these ids; returns their number.  Unknown ids are ignored.
+
+        `where`, in place of ids: those that `delete_where(where)` deletes.  If one transaction
+        inserts documents again that it has deleted, with the same sketches, nothing is written for
+        them, and they stay in their place: so a new version of a source replaces the one before.
+
+            with database.write() as transaction:
+                transaction.delete_many(where={"source": "handbook"})
+                transaction.insert_many(ids, texts, metadata)
+        """
+        if (ids is None) == (where is None):
+            raise InputError("delete_many takes either ids or where=")
+        if where is not None:
+            return self.delete_where(where)
+        assert ids is not None
         with self._changing("delete") as writing:
             return write.storing.delete_ids(writing, ids)
 
@@ -256,9 +280,11 @@ class Writing(Reading[IdT], Protocol[IdT]):
         """Delete each document for whose metadata `where(metadata)` is true; returns their number.
 
         The metadata of a document without any are None.  If `where` raises an exception, nothing is
-        deleted.
+        deleted.  It can also be values of fields, see `query`.
         """
-        check_where(where)
+        if where is None:
+            raise InputError("delete_where needs a function of the metadata, or values of fields")
+        check_filters(self._store.options, where)
         with self._changing("delete") as writing:
             state = writing.current()
             return write.storing.delete_where(writing, state, state.live(), where)
@@ -290,12 +316,21 @@ class Writing(Reading[IdT], Protocol[IdT]):
                 " create a database with Options(keep_times='inserted') or 'seen' and insert the"
                 " documents there, or use delete_where with a date in their metadata"
             )
-        check_filters(where)
+        check_filters(self._store.options, where)
         with self._changing("delete") as writing:
             state = writing.current()
             live, times = state.live(), state.times()
             old = live[(times[live] > 0) & (times[live] < seconds)]
             return write.storing.delete_where(writing, state, old, where)
+
+    def _values(self, where: "Mapping[str, Any] | None") -> "FieldValues":
+        """Return the values of fields that documents must have; InputError for a function."""
+        condition, values = parted(self._store.options, where)
+        if condition is not None:
+            raise InputError(
+                "where= of a claim takes values of fields, such as {'tenant': 't7'}, no function"
+            )
+        return values
 
     def _changing(self, what: str) -> "AbstractContextManager[WriteState]":
         """Enter a transaction alone, for a `with` block; an exception takes its changes back.

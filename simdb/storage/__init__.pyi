@@ -30,6 +30,15 @@ from simdb.storage.delta import (
     StoredBatch as StoredBatch,
 )
 from simdb.storage.environment import Environment as Environment, Lease as Lease, Source as Source
+from simdb.storage.field_codes import (
+    FieldCodes as FieldCodes,
+    FieldValues as FieldValues,
+    StagedCodes as StagedCodes,
+    code_of as code_of,
+    codes_of as codes_of,
+    packed_value as packed_value,
+    whole_codes as whole_codes,
+)
 from simdb.storage.files import (
     COPY_FILE as COPY_FILE,
     DATA_FILE as DATA_FILE,
@@ -108,7 +117,9 @@ from simdb.storage.table import (
     stored_kinds as stored_kinds,
 )
 from simdb.storage.tombstones import (
+    ANY_CODE as ANY_CODE,
     Bitmap as Bitmap,
+    LeftOut as LeftOut,
     Spare as Spare,
     Tombstones as Tombstones,
     encode_chunks as encode_chunks,

@@ -23,11 +23,12 @@ from simdb.storage import codec, layout
 from simdb.storage.by_ordinal import check_columns
 from simdb.storage.contents import Contents, all_names, idf_checksum, table_names
 from simdb.storage.environment import Source
+from simdb.storage.field_codes import check_codes
 from simdb.storage.files import IDF_FILE
 from simdb.storage.idf_file import problems_of
 from simdb.storage.manifest import joined_ids
 from simdb.storage.merge import differences, written_keys
-from simdb.storage.metadata import decode_block, decode_times
+from simdb.storage.metadata import decode_block, decode_times, read_all
 from simdb.storage.passages import check_passages
 from simdb.storage.run import Run, stored_ids
 from simdb.storage.table import PART_ENTRIES, Table, stored_bits, tags_of
@@ -37,6 +38,8 @@ RESTORE = (
     "restore the database from a copy or a dump, or drop what cannot be read:"
     " rebuild(drop_damaged=True), simdb rebuild --drop-damaged"
 )
+# Beside the tables, what can be made again.
+DERIVED = (layout.IDS, layout.CLUSTERS, layout.FIELDS)
 REBUILD = "build it again from the stored columns: rebuild(), simdb rebuild"
 
 
@@ -97,6 +100,8 @@ def check_entries(contents: Contents, source: Source, options: Options) -> Itera
     yield from _check_metadata(contents, source)
     if options.keeps_times:
         yield from _check_times(contents, source)
+    if options.fields:
+        yield from check_codes(source, contents.manifest, options.fields, read_all(source))
     yield from _check_delta(contents)
     yield from _check_strays(contents, source, table_names(options))
     keying = source.keying
@@ -195,7 +200,7 @@ def _check_times(contents: Contents, source: Source) -> Iterator[Finding]:
 def _remedy(name: bytes) -> str:
     """Return the advice for damage in a sub-database: tables can be built again."""
     is_table = layout.is_permuted_name(name) or layout.is_polytope_name(name)
-    return REBUILD if is_table or name in (layout.IDS, layout.CLUSTERS) else RESTORE
+    return REBUILD if is_table or name in DERIVED else RESTORE
 
 
 def _guarded(name: bytes, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:

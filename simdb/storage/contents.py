@@ -146,7 +146,7 @@ def all_names(options: Options) -> list[bytes]:
     kept = {
         layout.CLUSTERS: options.keeps_clusters, layout.TIMES: options.keeps_times,
         layout.PASSAGES: options.passages, layout.FEATURES: options.features,
-        layout.TEXTS: options.texts,
+        layout.TEXTS: options.texts, layout.FIELDS: options.fields,
     }  # fmt: skip
     optional = (name for name, is_kept in kept.items() if is_kept)
     return [*layout.ALWAYS, *optional, *table_names(options)]

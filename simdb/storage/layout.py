@@ -26,6 +26,8 @@
                                                         commit; only if the options say so
     texts       first ordinal u32                       texts of some documents of one commit,
                                                         compressed; only if the options say so
+    fields      chunk u32                               codes of the fields of FIELD_ORDINALS
+                                                        ordinals; only if the options name fields
 
 Numbers in keys are big-endian, so that LMDB sorts them as numbers.  A run of table NN has three
 values, each as long as the run; columns by ordinal are cut into segments of SEGMENT_ORDINALS,
@@ -50,6 +52,7 @@ TIMES = b"times"
 PASSAGES = b"passages"
 FEATURES = b"features"
 TEXTS = b"texts"
+FIELDS = b"fields"
 TABLE_PREFIX = b"table/"
 POLYTOPE_PREFIX = b"polytope/"
 # Every database has these, whatever its options are.
@@ -86,6 +89,7 @@ CLUSTERS_KIND = b"clus"
 TIMES_KIND = b"time"
 FEATURES_KIND = b"feat"
 TEXTS_KIND = b"text"
+FIELDS_KIND = b"fiel"
 
 # Columns of a table.
 KEYS, ORDINALS, DIRECTORY = 0, 1, 2
@@ -116,6 +120,8 @@ CHUNK_ORDINALS = 1 << 14
 MEMBER_ORDINALS = 240
 # 4 bytes for each ordinal: two values fill a leaf page, too.
 TIME_ORDINALS = 480
+# 8 bytes for each ordinal and field: two values of one field fill a leaf page.
+FIELD_ORDINALS = 240
 
 _RUN_COLUMN = struct.Struct(">IB")
 _RUN_COLUMN_SEGMENT = struct.Struct(">IBI")

@@ -102,6 +102,7 @@ class Manifest:
     `passages`: the passage runs, sorted by ordinal, which together cover 0 .. `next_ordinal`; the
     next one gets the number `next_passage`.  `passages_ahead`: what `ahead` is, plus 1, for them.
     `content`: what the first document was, see `Sketches`.
+    `fields_version` changes when stored codes of fields are replaced.
     `id_key`: the key of the hash of ids, see `encode_ids` of the kernel; empty in databases that
     older versions made.
     """
@@ -126,6 +127,7 @@ class Manifest:
     next_passage: int = 0
     passages_ahead: int = 0
     content: int = 0
+    fields_version: int = 0
     id_key: bytes = b""
 
     @property
@@ -172,7 +174,7 @@ COUNTER_STOP = 1 << 63
 # Fields that are younger than the format are stored only if they are not 0 or None.
 YOUNGER = (
     "cluster_count", "last_cluster", "unfinished", "options_version", "ahead", "passages",
-    "next_passage", "passages_ahead", "content", "id_key",
+    "next_passage", "passages_ahead", "content", "fields_version", "id_key",
 )  # fmt: skip
 SUM_BYTES = 8
 # The fields of the row of a run that are always there, in this order.

@@ -677,6 +677,7 @@ def _guessed_manifest(environment: Environment, source: Source) -> Manifest:
         next_ordinal=at,
         delta_start=at,
         delta_version=commits,
+        fields_version=commits,
         deleted_version=commits,
         calibration=commits,
         options_version=commits if has_changed else 0,

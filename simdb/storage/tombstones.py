@@ -15,7 +15,7 @@ import numpy as np
 
 from simdb.core.arrays import sorted_unique
 from simdb.core.bits import is_set
-from simdb.core.dtypes import U8, U32, Bools
+from simdb.core.dtypes import U8, U32, U64, Bools
 from simdb.core.errors import CorruptError
 from simdb.storage import codec, layout
 
@@ -23,6 +23,11 @@ CHUNK_BYTES = layout.CHUNK_ORDINALS // 8
 SPARE_BYTES = 8 * CHUNK_BYTES
 
 Bitmap = U8
+# A bitmap; or with it the codes of documents uint64[n, fields] and those that are wanted: documents
+# that have others are left out, too.
+LeftOut = Bitmap | tuple[Bitmap | None, U64, U64] | None
+# In place of a code: any is wanted.
+ANY_CODE = 2**64 - 1
 
 
 def _references_of_local() -> int:
@@ -87,16 +92,26 @@ class Tombstones:
         if larger is not self.bitmap:
             self.bitmap, self._is_own = larger, True
 
-    def restore(self, count: int) -> None:
-        """Take back all deletions but the first `count`."""
-        later = self.deleted[count:]
-        if later and self._is_own:
+    def revive(self, ordinals: U32) -> None:
+        """Take back the deletion of some documents, all of them in `deleted`."""
+        assert self.bitmap is not None
+        self._make_own(8 * len(self.bitmap))
+        clear_bits(self.bitmap, ordinals)
+        left = (each[~np.isin(each, ordinals)] for each in self.deleted)
+        self.deleted = [each for each in left if len(each)]
+
+    def restore(self, deleted: list[U32], count: int) -> None:
+        """Take back all changes since `deleted` was the list of deletions, with so many of them."""
+        if (self.deleted is not deleted or len(deleted) > count) and self._is_own:
             # Other verbs may still show the state before.
             assert self.bitmap is not None
             bitmap = self.bitmap.copy()
-            for ordinals in later:
+            for ordinals in self.deleted:
                 clear_bits(bitmap, ordinals)
+            for ordinals in deleted[:count]:
+                set_bits(bitmap, ordinals)
             self.bitmap = bitmap
+        self.deleted = deleted
         del self.deleted[count:]
 
     def rebase(self, committed: Bitmap | None) -> None:
@@ -180,17 +195,21 @@ def decode_chunk(key: bytes, value: Any) -> Bitmap:
     return codec.decode_numbers(layout.DELETED_KIND, key, value, np.uint8, CHUNK_BYTES)
 
 
-def is_deleted(bitmap: Bitmap | None, ordinals: U32) -> Bools:
-    """Return for each of `ordinals` whether it is deleted."""
-    if bitmap is None:
+def is_deleted(left_out: LeftOut, ordinals: U32) -> Bools:
+    """Return for each of `ordinals` whether it is deleted, or left out."""
+    if left_out is None:
         return np.zeros(len(ordinals), np.bool_)
-    return is_set(bitmap, ordinals)
+    if not isinstance(left_out, tuple):
+        return is_set(left_out, ordinals)
+    bitmap, codes, wanted = left_out
+    differs = (codes[ordinals] != wanted) & (wanted != ANY_CODE)
+    return np.asarray(is_deleted(bitmap, ordinals) | differs.any(axis=1), np.bool_)
 
 
-def live_ordinals(bitmap: Bitmap | None, start: int, stop: int) -> U32:
-    """Return the ordinals of start .. stop that are not deleted."""
+def live_ordinals(left_out: LeftOut, start: int, stop: int) -> U32:
+    """Return the ordinals of start .. stop that are not deleted, or left out."""
     ordinals = np.arange(start, stop, dtype=np.uint32)
-    return ordinals if bitmap is None else ordinals[~is_deleted(bitmap, ordinals)]
+    return ordinals if left_out is None else ordinals[~is_deleted(left_out, ordinals)]
 
 
 def live_count(bitmap: Bitmap | None, stop: int) -> int:

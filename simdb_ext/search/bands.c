@@ -6,7 +6,6 @@ enum { HELD = 64 }; /* look-ups whose memory is requested before the first of th
 
 /* One key in one run of one band. */
 struct lookup {
-    const struct search_tables *tables;
     const struct search_column *column;
     uint64_t key, first;
     struct search_range range;
@@ -17,15 +16,15 @@ static uint64_t entry_of(const struct search_column *column, uint64_t key)
     return (column->shift < 64 ? key >> column->shift : 0) << column->spread;
 }
 
-static void accept(const struct lookup *lookup, struct search_found *found)
+static void accept(const struct lookup *lookup, const struct search_filter *filter,
+                   struct search_found *found)
 {
-    const struct search_tables *tables = lookup->tables;
     const struct search_column *column = lookup->column;
 
     for (uint64_t i = lookup->range.start; i < lookup->range.stop; i++) {
         if (column->keys[i] != lookup->key)
             continue;
-        if (!search_marked(tables->dead, tables->dead_bytes, column->ordinals[i]))
+        if (!search_is_left_out(filter, column->ordinals[i]))
             search_add(found, 0, 0, column->ordinals[i]);
         if (found->count > found->capacity)
             return;
@@ -33,7 +32,8 @@ static void accept(const struct lookup *lookup, struct search_found *found)
 }
 
 /* Finish some look-ups whose directory entries were requested. */
-static void finish(struct lookup *lookups, size_t count, struct search_found *found)
+static void finish(struct lookup *lookups, size_t count, const struct search_filter *filter,
+                   struct search_found *found)
 {
     uint64_t fetched = UINT64_MAX;
 
@@ -46,11 +46,11 @@ static void finish(struct lookup *lookups, size_t count, struct search_found *fo
         }
     }
     for (size_t i = 0; i < count && found->count <= found->capacity; i++)
-        accept(&lookups[i], found);
+        accept(&lookups[i], filter, found);
 }
 
 void search_bands(const struct search_tables *const *bands, const uint64_t *keys, size_t count,
-                  struct search_found *found)
+                  const struct search_filter *filter, struct search_found *found)
 {
     struct lookup lookups[HELD];
     size_t held = 0;
@@ -65,13 +65,13 @@ void search_bands(const struct search_tables *const *bands, const uint64_t *keys
             if (!search_is_inside(column, first))
                 continue;
             __builtin_prefetch(column->directory + first);
-            lookups[held++] = (struct lookup){bands[band], column, keys[band], first, {0, 0}};
+            lookups[held++] = (struct lookup){column, keys[band], first, {0, 0}};
             if (held == HELD) {
-                finish(lookups, held, found);
+                finish(lookups, held, filter, found);
                 held = 0;
             }
         }
-    finish(lookups, held, found);
+    finish(lookups, held, filter, found);
 }
 
 size_t search_distinct(struct search_found *found, uint64_t *spare, uint32_t *ordinals)

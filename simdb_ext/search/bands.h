@@ -7,11 +7,11 @@
 
 #include "lookup.h"
 
-/* Add the documents that are not dead and have the key keys[band] in the runs of bands[band], once
-   for each such band, until more than found->capacity were found.  All bits of a key lead; tables
-   without runs, and their deltas, add nothing. */
+/* Add the documents that have the key keys[band] in the runs of bands[band], except those that
+   `filter` leaves out, once for each such band, until more than found->capacity were found.  All
+   bits of a key lead; tables without runs, and their deltas, add nothing. */
 void search_bands(const struct search_tables *const *bands, const uint64_t *keys, size_t count,
-                  struct search_found *found);
+                  const struct search_filter *filter, struct search_found *found);
 
 /* Sort the ordinals that were found and write each of them once; return how many there are.
    `spare` has room for all ranks. */

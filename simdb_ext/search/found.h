@@ -50,6 +50,39 @@ static inline int search_marked(const uint8_t *bits, uint64_t bytes, uint32_t or
     return ordinal >> 3 < bytes && (bits[ordinal >> 3] >> (ordinal & 7) & 1);
 }
 
+/* Which documents a search leaves out: those that are marked, and those that have other codes in
+   their fields than are wanted. */
+struct search_filter {
+    const uint8_t *bits; /* one for each ordinal, the lowest of a byte first */
+    uint64_t bytes;
+    const uint64_t *codes; /* `width` for each ordinal; NULL: any are wanted */
+    uint64_t coded;        /* ordinals that have codes; a later one is left out */
+    const uint64_t *wanted; /* UINT64_MAX: any code of that field */
+    size_t width;
+};
+
+static inline int search_is_left_out(const struct search_filter *filter, uint32_t ordinal)
+{
+    if (filter->codes != NULL) {
+        if (ordinal >= filter->coded)
+            return 1;
+        const uint64_t *own = filter->codes + ordinal * filter->width;
+        for (size_t i = 0; i < filter->width; i++)
+            if (own[i] != filter->wanted[i] && filter->wanted[i] != UINT64_MAX)
+                return 1;
+    }
+    return search_marked(filter->bits, filter->bytes, ordinal);
+}
+
+/* Request the memory that says whether a document is left out. */
+static inline void search_fetch_filter(const struct search_filter *filter, uint32_t ordinal)
+{
+    if (filter->codes != NULL)
+        __builtin_prefetch(filter->codes + ordinal * filter->width);
+    if (filter->bits != NULL)
+        __builtin_prefetch(filter->bits + ordinal / 8);
+}
+
 /* Sort ranks in ascending order; `spare` has room for as many. */
 void search_sort(uint64_t *ranks, uint64_t *spare, size_t count);
 

@@ -100,7 +100,7 @@ static size_t within_tile(const struct search_hash_request *request, size_t widt
         uint32_t ordinal = (uint32_t)tile->first + (near[i] & 0xFFFF);
 
         if ((request->after != NULL && ordinal <= request->after[query])
-            || search_marked(request->skip, request->skip_bytes, ordinal))
+            || search_is_left_out(&request->filter, ordinal))
             continue;
         search_add(found, (uint32_t)query, near[i] >> 16, ordinal);
         taken++;
@@ -142,7 +142,7 @@ void search_closest(const struct search_vectors *vectors,
             for (size_t i = 0; i < count; i++) {
                 uint32_t ordinal = (uint32_t)tile.first + (near[i] & 0xFFFF);
 
-                if (!search_marked(request->skip, request->skip_bytes, ordinal))
+                if (!search_is_left_out(&request->filter, ordinal))
                     search_offer(&best[query], (uint64_t)(near[i] >> 16) << 32 | ordinal);
             }
         }

@@ -26,8 +26,7 @@ struct search_hash_request {
     size_t count; /* at most SEARCH_SCAN_MAX */
     uint32_t distance;
     size_t enough; /* matches of a query after which no more are looked for; 0 for all */
-    const uint8_t *skip;
-    uint64_t skip_bytes;
+    struct search_filter filter;
     const uint32_t *after; /* NULL: any ordinal */
 };
 
@@ -35,7 +34,7 @@ struct search_hash_request {
 void search_within(const struct search_vectors *vectors,
                    const struct search_hash_request *request, struct search_found *found);
 
-/* Offer all hashes to the best of each query; only `queries`, `count` and `skip` matter. */
+/* Offer all hashes to the best of each query; only `queries`, `count` and `filter` matter. */
 void search_closest(const struct search_vectors *vectors,
                     const struct search_hash_request *request, struct search_best *best);
 

@@ -385,7 +385,7 @@ static void compare_tile(const struct search_tables *tables, const struct search
         finished = search_kernel->measure(&bucket, 1, &hits);
         for (size_t i = 0; i < hits.count; i++) {
             uint32_t ordinal = column->ordinals[list[i].place - column->keys];
-            if (!search_marked(tables->dead, tables->dead_bytes, ordinal))
+            if (!search_is_left_out(&tables->filter, ordinal))
                 search_offer(best, (uint64_t)list[i].distance << 32 | ordinal);
         }
     } while (finished == 0);

@@ -49,8 +49,7 @@ struct search_tables {
     const struct search_column *columns; /* run by run, table by table */
     size_t run_count;
     struct search_column delta; /* not permuted, without a directory */
-    const uint8_t *dead;
-    uint64_t dead_bytes;
+    struct search_filter filter;
 };
 
 struct search_request {

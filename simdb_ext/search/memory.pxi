@@ -105,6 +105,21 @@ cdef class Views:
         data[0] = <const uint8_t *> view.buf
         return view.shape[0]
 
+    cdef int filter(self, object left_out, search_filter *own) except -1:
+        """Take which documents are left out: bits by ordinal, or these with the codes that all
+        documents have and those that are wanted, or None."""
+        cdef Py_buffer *view
+        own.codes, own.wanted, own.coded, own.width = NULL, NULL, 0, 0
+        if isinstance(left_out, tuple):
+            left_out, codes, wanted = left_out
+            view = self.take(codes, UINT64, 8, 2)
+            own.codes, own.coded, own.width = <const uint64_t *> view.buf, view.shape[0], \
+                view.shape[1]
+            if <size_t> self.uint64(wanted, &own.wanted) != own.width:
+                raise ValueError(f"{len(wanted)} codes are wanted, but documents have {own.width}")
+        own.bytes = self.bits(left_out, &own.bits)
+        return 0
+
     cdef const uint8_t *table(self, object values) except NULL:
         """Return the start of a table with one number for each value of a byte."""
         cdef Py_buffer *view = self.take(values, UINT8, 1)

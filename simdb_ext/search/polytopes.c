@@ -229,8 +229,7 @@ static void read_ordinals(struct searching *searching)
         const struct polytope_column *column = &tables->columns[sifted->place / GROUP];
         uint32_t ordinal = column->ordinals[sifted->key - column->keys];
         scratch->ordinals[i] = ordinal;
-        if (tables->dead != NULL)
-            __builtin_prefetch(tables->dead + ordinal / 8);
+        search_fetch_filter(&tables->filter, ordinal);
         if (request->parents != NULL)
             __builtin_prefetch(request->parents + ordinal);
     }
@@ -252,7 +251,7 @@ static size_t gather_candidates(struct searching *searching)
         if (is_done(searching, query)
             || (request->members != NULL && ordinal == request->members[number])
             || (request->after != NULL && ordinal <= request->after[number])
-            || search_marked(tables->dead, tables->dead_bytes, ordinal)
+            || search_is_left_out(&tables->filter, ordinal)
             || is_seen(scratch, query, ordinal) || is_joined(searching, query, ordinal))
             continue;
         const uint8_t *vector = search_vector_at(&tables->vectors, ordinal, &searching->near);

@@ -31,8 +31,7 @@ struct search_polytopes {
     size_t table_count, run_count;
     size_t first_table; /* number of the first table; the tables before it are searched elsewhere */
     unsigned skipped;   /* upper bits of keys that are a code; 0 if keys are whole fingerprints */
-    const uint8_t *dead;
-    uint64_t dead_bytes;
+    struct search_filter filter;
     struct search_vectors vectors;
 };
 

@@ -85,15 +85,23 @@ cdef class Polytopes:
         if like is None:
             self.take_runs(vector_width, segments, runs, windows, first_table)
             self.tables.skipped = 0 if are_whole else POLYTOPE_CODE_BITS
+        elif segments is None:
+            self.like, self.memory, self.vectors = like, like.memory, like.vectors
+            self.tables, self.views = like.tables, Views(3)
         else:
             self.take_like(like, segments)
-        self.take_column(delta[0], delta[1], self.delta)
-        self.tables.dead_bytes = self.views.bits(dead, &self.tables.dead)
+        if delta is not None:
+            self.take_column(delta[0], delta[1], self.delta)
+        self.views.filter(dead, &self.tables.filter)
 
     def over(self, delta, dead, vectors):
         """Return the same runs with another delta, other tombstones and the vectors of both."""
         return Polytopes(self.tables.vectors.width, vectors, (), delta, dead,
                          like=self if self.like is None else self.like)
+
+    def leaving(self, dead):
+        """Return the same runs, delta and vectors with other tombstones."""
+        return Polytopes(self.tables.vectors.width, None, (), None, dead, like=self)
 
     cdef int take_like(self, Polytopes like, Vectors vectors) except -1:
         """Take the runs of another object, with other vectors."""
@@ -105,7 +113,7 @@ cdef class Polytopes:
             )
         self.like, self.vectors, self.tables = like, vectors, like.tables
         self.tables.vectors = vectors.vectors
-        self.views = Views(3)
+        self.views = Views(5)
         self.memory = Memory((count + 1) * sizeof(polytope_column))
         memcpy(self.memory.start, like.tables.columns, count * sizeof(polytope_column))
         self.tables.columns = <polytope_column *> self.memory.start
@@ -129,7 +137,7 @@ cdef class Polytopes:
             raise ValueError(f"there are {len(windows)} windows but {run_count} runs")
         self.vectors = Vectors(vector_width, segments)
         self.tables.vectors = (<Vectors> self.vectors).vectors
-        self.views = Views(3 * (column_count + 1))
+        self.views = Views(3 * (column_count + 1) + 2)
         self.memory = Memory((column_count + 1) * sizeof(polytope_column)
                              + run_count * sizeof(polytope_run))
         columns = <polytope_column *> self.memory.start

@@ -30,7 +30,7 @@ static void accept(struct search_probing *probing, uint32_t query, uint32_t ordi
 
     if (probing->request->after != NULL && ordinal <= probing->request->after[query])
         return;
-    if (search_marked(tables->dead, tables->dead_bytes, ordinal) || search_is_done(probing, query))
+    if (search_is_left_out(&tables->filter, ordinal) || search_is_done(probing, query))
         return;
     if (probing->done != NULL)
         probing->done[query]++;

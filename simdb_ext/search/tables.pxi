@@ -76,15 +76,20 @@ cdef class Tables:
         else:
             self.like, self.memory, self.tables = like, like.memory, like.tables
             self.is_tagged = like.is_tagged
-            self.views = Views(3)
-        self.take_delta(delta[0], delta[1])
-        self.tables.dead_bytes = self.views.bits(dead, &self.tables.dead)
+            self.views = Views(5)
+        if delta is not None:
+            self.take_delta(delta[0], delta[1])
+        self.views.filter(dead, &self.tables.filter)
         self.is_small = self.tables.run_count * self.tables.table_count <= PROBES_HELD \
             and self.tables.delta.count < 8192
 
     def over(self, delta, dead):
         """Return the same runs with another delta and other tombstones."""
         return Tables(None, None, delta, dead, like=self if self.like is None else self.like)
+
+    def leaving(self, dead):
+        """Return the same runs and delta with other tombstones."""
+        return Tables(None, None, None, dead, like=self)
 
     cdef int take_runs(self, masks, runs, windows) except -1:
         cdef size_t table_count = len(masks), run_count = len(runs), i = 0, table
@@ -97,7 +102,7 @@ cdef class Tables:
             raise ValueError("masks is empty; it needs the mask of one table at least")
         self.memory = Memory(table_count * (72 + run_count * sizeof(search_column))
                              + segment_count * sizeof(void *))
-        self.views = Views(3 * run_count * table_count + segment_count + 3)
+        self.views = Views(3 * run_count * table_count + segment_count + 5)
         columns = <search_column *> self.memory.start
         segments = <const uint64_t **> (columns + run_count * table_count)
         own_masks = <uint64_t *> (segments + segment_count)
@@ -423,9 +428,10 @@ cdef class Tables:
         return matches.result()
 
     def lookup_one(self, uint64_t query, unsigned distance, flips, uint8_t first,
-                   Py_ssize_t most=PY_SSIZE_T_MAX, judging=None):
+                   Py_ssize_t most=PY_SSIZE_T_MAX, judging=None, dead=None):
         """Return (ordinal, distance) of each match of one query, sorted.  Fast to call."""
-        cdef Views views = Views(2)
+        cdef Views views = Views(5)
+        cdef search_tables tables = self.tables
         cdef uint64_t key
         cdef uint8_t done
         cdef uint64_t ranks[ONE_ROOM * 2]
@@ -444,6 +450,8 @@ cdef class Tables:
             own = <int8_t *> flip_memory.start
         most_flips = take_flips_of_tables(flips, own, self.tables.table_count)
         request.queries, request.count, request.after = &query, 1, NULL
+        if dead is not None:
+            views.filter(dead, &tables.filter)
         views.judging(judging, 1, &request.counted, &request.most)
         request.distance, request.flips, request.enough = distance, own, first
         found.queries, found.ranks, found.capacity = numbers, ranks, ONE_ROOM
@@ -451,24 +459,25 @@ cdef class Tables:
         scratch.done = &done if first else NULL
         if self.is_small and most_flips == 0:
             # Releasing the GIL would take as long as the lookup.
-            search_lookup(&self.tables, &request, &scratch, &found)
+            search_lookup(&tables, &request, &scratch, &found)
         else:
             with nogil:
-                search_lookup(&self.tables, &request, &scratch, &found)
+                search_lookup(&tables, &request, &scratch, &found)
         if most < 0 or found.count > <size_t> most:
             return None
         if found.count > found.capacity:
             memory = Memory(found.count * 20)
             grow(&found, memory.start)
             with nogil:
-                search_lookup(&self.tables, &request, &scratch, &found)
+                search_lookup(&tables, &request, &scratch, &found)
         return sorted_rows(&found)
 
 
-def lookup_bands(bands, keys, size_t most):
+def lookup_bands(bands, keys, size_t most, dead=None):
     """Return the ordinals uint32[n] of documents with one of these keys, one key in each band."""
     cdef list tables = list(bands)
-    cdef Views views = Views(2)
+    cdef Views views = Views(5)
+    cdef search_filter filter
     cdef const uint64_t *all_keys
     cdef size_t count = views.uint64(keys, &all_keys), i
     cdef Memory memory = Memory(len(tables) * sizeof(void *) + most * 24)
@@ -487,7 +496,8 @@ def lookup_bands(bands, keys, size_t most):
     found.queries = <uint32_t *> (found.ranks + most)
     ordinals = found.queries + most
     found.capacity = most
-    search_bands(all_tables, all_keys, count, &found)
+    views.filter(dead, &filter)
+    search_bands(all_tables, all_keys, count, &filter, &found)
     if found.count > most:
         return None
     count = search_distinct(&found, spare, ordinals)

@@ -214,32 +214,41 @@ size_t search_gather(const struct search_vectors *vectors, const uint32_t *ordin
     return count;
 }
 
-/* Measure one tile of a segment against one query. */
-static void weigh_tile(const struct search_weights *weights, size_t width, const uint8_t *vectors,
-                       size_t count, float *similarities)
-{
+/* Documents of a segment that are measured together. */
+struct tile {
     const uint8_t *places[TILE];
+    uint32_t ordinals[TILE];
+    size_t count;
+};
 
-    for (size_t i = 0; i < count; i++)
-        places[i] = vectors + i * width;
-    search_kernel->weigh(weights, places, count, width, similarities);
+/* Take the documents of a segment from `first` on that are not left out. */
+static void fill_tile(const struct search_segment *segment, const struct search_filter *filter,
+                      size_t width, uint64_t first, struct tile *tile)
+{
+    uint64_t left = segment->stop - first, stop = first + (left < TILE ? left : TILE);
+
+    tile->count = 0;
+    for (uint64_t ordinal = first; ordinal < stop; ordinal++) {
+        if (search_is_left_out(filter, (uint32_t)ordinal))
+            continue;
+        tile->places[tile->count] = segment->vectors + (ordinal - segment->first) * width;
+        tile->ordinals[tile->count++] = (uint32_t)ordinal;
+    }
 }
 
 /* Find the vectors of a tile that are similar enough to one query. */
 static void scan_tile(const struct search_vector_request *request, size_t width, uint32_t query,
-                      const struct search_weights *weights, const uint8_t *vectors,
-                      uint64_t ordinal, size_t count, struct search_found *found)
+                      const struct search_weights *weights, const struct tile *tile,
+                      struct search_found *found)
 {
     float similarities[TILE];
 
-    weigh_tile(weights, width, vectors, count, similarities);
-    for (size_t i = 0; i < count; i++) {
-        uint32_t number = (uint32_t)(ordinal + i);
+    search_kernel->weigh(weights, tile->places, tile->count, width, similarities);
+    for (size_t i = 0; i < tile->count; i++) {
         if (!(similarities[i] >= request->similarity)
-            || (request->after != NULL && number <= request->after[query])
-            || search_marked(request->skip, request->skip_bytes, number))
+            || (request->after != NULL && tile->ordinals[i] <= request->after[query]))
             continue;
-        search_add(found, query, search_far_of(similarities[i]), number);
+        search_add(found, query, search_far_of(similarities[i]), tile->ordinals[i]);
     }
 }
 
@@ -257,6 +266,7 @@ void search_scan_vectors(const struct search_vectors *vectors,
                          struct search_found *found)
 {
     struct search_weights weights[SEARCH_SCAN_MAX];
+    struct tile tile;
     size_t width = vectors->width;
 
     found->count = 0;
@@ -264,31 +274,26 @@ void search_scan_vectors(const struct search_vectors *vectors,
     for (size_t s = 0; s < vectors->segment_count; s++) {
         const struct search_segment *segment = &vectors->segments[s];
         for (uint64_t first = segment->first; first < segment->stop; first += TILE) {
-            const uint8_t *tile = segment->vectors + (first - segment->first) * width;
-            uint64_t left = segment->stop - first;
-            for (size_t query = 0; query < request->count; query++)
-                scan_tile(request, width, (uint32_t)query, &weights[query], tile, first,
-                          left < TILE ? left : TILE, found);
+            fill_tile(segment, &request->filter, width, first, &tile);
+            for (size_t query = 0; query < request->count && tile.count > 0; query++)
+                scan_tile(request, width, (uint32_t)query, &weights[query], &tile, found);
         }
     }
 }
 
 /* Offer the vectors of a tile to the best of one query. */
-static void offer_tile(const struct search_vector_request *request, size_t width,
-                       const struct search_weights *weights, const uint8_t *vectors,
-                       uint64_t ordinal, size_t count, struct search_best *best)
+static void offer_tile(size_t width, const struct search_weights *weights, const struct tile *tile,
+                       struct search_best *best)
 {
     float similarities[TILE], least = LEAST;
 
-    weigh_tile(weights, width, vectors, count, similarities);
+    search_kernel->weigh(weights, tile->places, tile->count, width, similarities);
     if (best->count == best->most)
         least = search_similarity_of(search_reach(best));
-    for (size_t i = 0; i < count; i++) {
-        uint32_t number = (uint32_t)(ordinal + i);
-        if (!(similarities[i] >= least)
-            || search_marked(request->skip, request->skip_bytes, number))
+    for (size_t i = 0; i < tile->count; i++) {
+        if (!(similarities[i] >= least))
             continue;
-        search_offer(best, (uint64_t)search_far_of(similarities[i]) << 32 | number);
+        search_offer(best, (uint64_t)search_far_of(similarities[i]) << 32 | tile->ordinals[i]);
         if (best->count == best->most)
             least = search_similarity_of(search_reach(best));
     }
@@ -299,17 +304,16 @@ void search_nearest_vectors(const struct search_vectors *vectors,
                             struct search_best *best)
 {
     struct search_weights weights[SEARCH_SCAN_MAX];
+    struct tile tile;
     size_t width = vectors->width;
 
     unpack_all(request, width, scratch, weights);
     for (size_t s = 0; s < vectors->segment_count; s++) {
         const struct search_segment *segment = &vectors->segments[s];
         for (uint64_t first = segment->first; first < segment->stop; first += TILE) {
-            const uint8_t *tile = segment->vectors + (first - segment->first) * width;
-            uint64_t left = segment->stop - first;
-            for (size_t query = 0; query < request->count; query++)
-                offer_tile(request, width, &weights[query], tile, first,
-                           left < TILE ? left : TILE, &best[query]);
+            fill_tile(segment, &request->filter, width, first, &tile);
+            for (size_t query = 0; query < request->count && tile.count > 0; query++)
+                offer_tile(width, &weights[query], &tile, &best[query]);
         }
     }
 }

@@ -62,8 +62,7 @@ struct search_vector_request {
     const uint8_t *queries;
     size_t count;
     float similarity;
-    const uint8_t *skip;
-    uint64_t skip_bytes;
+    struct search_filter filter;
     const uint32_t *after; /* NULL: any ordinal */
 };
 

@@ -101,9 +101,11 @@ def test_what_is_no_function_is_refused(filled):
         (filled.nearest_many, [1]), (filled.find_all,), (filled.find_clusters,),
         (filled.delete_where,),
     ]:  # fmt: skip
-        for where in ({"lang": "en"}, "lang", 5):
+        for where in ({}, "lang", 5):
             with pytest.raises(simdb.InputError, match="where must be a function of the metadata"):
                 verb(*given, where=where)
+        with pytest.raises(simdb.OptionError, match="'lang', and the database indexes none; use"):
+            verb(*given, where={"lang": "en"})
 
 
 def test_a_filter_cannot_change_its_own_transaction(filled):

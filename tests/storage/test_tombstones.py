@@ -41,14 +41,21 @@ def test_each_bitmap_shows_what_was_deleted_whatever_is_done_later(seed):
         tombstones, now = Tombstones(bitmap, spare), set(dead)
         for _ in range(chance.randrange(1, 4)):
             [new] = chance.sample(sorted(set(range(COUNT)) - now), 1)
+            saved = tombstones.deleted, len(tombstones.deleted)
             tombstones.delete(numbers(new), COUNT)
             show(tombstones.bitmap)
+            back = set()
+            if chance.random() < 0.4:
+                back = set(chance.sample(sorted({new} | now - dead), 1))
+                tombstones.revive(numbers(*back))
+                show(tombstones.bitmap)
             if chance.random() < 0.3:
-                tombstones.restore(len(tombstones.deleted) - 1)
+                tombstones.restore(*saved)
                 show(tombstones.bitmap)
             else:
-                now.add(new)
+                now = (now | {new}) - back
         assert dead_of(tombstones.bitmap) == sorted(now)
+        assert sum(map(len, tombstones.deleted)) == len(now - dead)
         if chance.random() < 0.7:  # or the transaction is aborted
             tombstones.committed()
             bitmap, dead = tombstones.bitmap, now

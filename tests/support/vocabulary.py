@@ -48,10 +48,10 @@ WRITING: dict[str, tuple[str, ...]] = {
     "insert_many": (
         "ids", "documents", "metadata", "on_conflict", *DECODING, "on_error", "progress", "threads",
     ),
-    "add_if_new": ("id", "document", "metadata", *CRITERION, "on_conflict", *DECODING),
+    "add_if_new": ("id", "document", "metadata", *CRITERION, "where", "on_conflict", *DECODING),
     "add_many_if_new": (
-        "ids", "documents", "metadata", *CRITERION, "on_conflict", *DECODING, "on_error", "rule",
-        *TEXTS, "progress", "threads",
+        "ids", "documents", "metadata", *CRITERION, "where", "on_conflict", *DECODING, "on_error",
+        "rule", *TEXTS, "progress", "threads",
     ),
     "insert_batch": (
         "ids", "documents", "metadata", "match", *CRITERION, *DECODING, "on_error", "progress",
@@ -59,7 +59,7 @@ WRITING: dict[str, tuple[str, ...]] = {
     ),
     "update_metadata": ("id", "metadata"),
     "delete": ("id",),
-    "delete_many": ("ids",),
+    "delete_many": ("ids", "where"),
     "delete_where": ("where",),
     "expire": ("before", "older_than", "where"),
 }  # fmt: skip

@@ -12,7 +12,7 @@ from oracle import ERROR_FLOAT32, components, stars
 
 import simdb
 from drawn import EMPTY, WEIGHTED
-from model import key, rank_of
+from model import key, rank_of, where_of
 
 LISTED = 3000  # documents whose columns are read
 MANY = 20_000  # documents from which on exact search of many takes too long
@@ -112,7 +112,7 @@ def query(target, model, draw):
         accepted = target.query(document, accept=lambda id: isinstance(id, int), **ask)
         kept = {match.id: match for match in found if isinstance(match.id, int)}
         assert limit or {match.id: match for match in accepted} == kept
-        some = target.query(document, where=lambda data: rank_of(data) == rank, **ask)  # noqa: B023
+        some = target.query(document, where=where_of(model.options, rank, draw.chance), **ask)
         check_row(model, some, entry, ask, rank=rank)
     return told
 
@@ -188,7 +188,7 @@ def contained(target, model, draw):
 def nearest(target, model, draw):
     """Ask for the nearest documents, of one rank or all, with recall 1, which is exact."""
     k, rank = draw.chance.choice(draw.nearest), draw.chance.choice([None, None, 0, 1])
-    where = None if rank is None else lambda data: rank_of(data) == rank
+    where = None if rank is None else where_of(model.options, rank, draw.chance)
     documents = draw.texts(draw.asked())
     for document, entry in zip(documents, model.entries(documents), strict=True):
         found = target.nearest(document, k, recall=1.0, where=where)

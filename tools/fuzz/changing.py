@@ -11,7 +11,7 @@ import numpy as np
 import simdb
 from asking import check_measured, check_row, limited, sampled, served
 from drawn import RANKS
-from model import rank_of
+from model import where_of
 
 CONFLICTS = "error", "replace"
 
@@ -160,7 +160,7 @@ def delete_many(target, model, draw):
 
 def delete_where(target, model, draw):
     rank = draw.chance.randrange(RANKS)
-    count = target.delete_where(lambda data: rank_of(data) == rank)
+    count = target.delete_many(where=where_of(model.options, rank, draw.chance))
     assert count == model.delete_of(rank)
     return f"{count} documents of rank {rank}"
 
@@ -171,7 +171,7 @@ def expire(target, model, draw):
         return "no times are kept"
     moment = int(np.quantile(model.times[model.is_live], 0.6))
     rank, before = draw.chance.randrange(RANKS), datetime.fromtimestamp(moment, timezone.utc)
-    count = target.expire(before, where=lambda data: rank_of(data) == rank)
+    count = target.expire(before, where=where_of(model.options, rank, draw.chance))
     assert count == model.delete_of(rank, moment)
     return f"{count} documents of rank {rank}"
 

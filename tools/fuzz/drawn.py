@@ -102,6 +102,8 @@ class Few:
         """Draw by `chance`."""
         self.chance, self.now = chance, 1_000_000_000
         self.number_share = chance.choice([0.0, 0.03, 0.4])
+        # Fields that the database indexes, whose values are no floats.
+        self.fields = chance.choice([(), ("rank",), ("other", "rank")])
 
     def options(self):
         chance = self.chance
@@ -117,6 +119,7 @@ class Few:
             ),
             "keep_times": chance.choice(["none", "inserted", "seen"]),
             "passages": sketch.unit in ("words", "whitespace") and chance.random() < 0.4,
+            "fields": self.fields,
         }
         if is_minhash:
             if chosen["recall"] == 1.0 or chance.random() < 0.7:
@@ -186,8 +189,8 @@ class Few:
         chance = self.chance
         return [
             chance.choice([
-                None, None, {"rank": chance.randrange(9)}, {"rank": chance.random()},
-                [1, "a", None], 7,
+                None, None, {"rank": chance.randrange(9)},
+                {"rank": 2**40 if self.fields else chance.random()}, [1, "a", None], 7,
             ])
             for _ in range(count)
         ]  # fmt: skip
@@ -270,6 +273,7 @@ class Many(Few):
             header_offset=chance.choice([0, 0, -2]),
             keep_clusters=chance.choice(kept),
             keep_times=chance.choice(["none", "inserted", "seen"]),
+            fields=chance.choice([(), ("rank",), ("other", "rank")]),
             **({} if polytopes is None else {"polytopes": polytopes}),
         )
 

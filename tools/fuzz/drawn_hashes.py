@@ -87,6 +87,7 @@ class FewHashes(Few):
             distance=chance.choice([0, 1, self.width // 16, self.width // 8]),
             keep_clusters=chance.choice(["none", "distance"]),
             keep_times=chance.choice(["none", "inserted", "seen"]),
+            fields=self.fields,
             **chosen | some_runs(chance),
         )
 

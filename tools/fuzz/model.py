@@ -289,6 +289,13 @@ def rank_of(metadata):
     return metadata.get("rank") if isinstance(metadata, dict) else None
 
 
+def where_of(options, rank, chance):
+    """Return what chooses the documents of a rank: a function, or the value of an indexed field."""
+    if "rank" in options.fields and chance.random() < 0.7:
+        return {"rank": rank}
+    return lambda data: rank_of(data) == rank
+
+
 def key(id):
     """Return an id with its type, since 1 and True are equal."""
     return type(id).__name__, id

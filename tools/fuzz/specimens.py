@@ -68,6 +68,7 @@ def kinds():
         "features": tiny | {"features": True},
         "delta only": {},
         "times": {"keep_times": "inserted"},
+        "fields": tiny | {"fields": ("n", "at")},
         "similar clusters": {"keep_clusters": "similarity"},
         "unfinished merge": tiny,
     }
@@ -129,6 +130,13 @@ def contained(database):
     return database.find_all(contained=0.3) if database.options.passages else []
 
 
+def of_value(database, specimen):
+    """Return the nearest documents of one value of a field; none without fields."""
+    return (
+        database.nearest(specimen.asked[0], 9, where={"at": 5}) if database.options.fields else []
+    )
+
+
 def everything(database, specimen):
     """Return everything that a reader gets, as one string: equal for equal databases."""
     ids = list(database)
@@ -139,4 +147,5 @@ def everything(database, specimen):
         [(each.fingerprint, each.metadata) for each in database.get_many(some)],
         [str(pair) for pair in database.find_all(**specimen.criterion)],
         [str(pair) for pair in contained(database)],
+        [str(each) for each in of_value(database, specimen)],
     ))  # fmt: skip

@@ -254,7 +254,23 @@ def given_condition(conditions: list[str]) -> Callable[[Any], bool]:
     A field satisfies VALUE if it is this text, or equal to the number, true, false or null that
     VALUE is in JSON.  Raises OptionError for what is no FIELD=VALUE.
     """
-    wanted = [_parsed(condition) for condition in conditions]
+    return _condition([_parsed(condition) for condition in conditions])
+
+
+def given_where(conditions: list[str] | None, fields: Collection[str]) -> Any:
+    """Return the condition of --where FIELD=VALUE: values of `fields` that the database has.
+
+    A VALUE that could be a text or, say, a number takes a function.  None without conditions.
+    """
+    wanted = [_parsed(condition) for condition in conditions or ()]
+    values = {field: values[0] for field, values in wanted if len(values) == 1}
+    if wanted and len(values) == len(wanted) and values.keys() <= {*fields}:
+        return values
+    return _condition(wanted) if wanted else None
+
+
+def _condition(wanted: list[tuple[str, list[Any]]]) -> Callable[[Any], bool]:
+    """Return the function that tells whether metadata have one of the values of each field."""
 
     def is_satisfied(metadata: Any) -> bool:
         return isinstance(metadata, dict) and all(

@@ -20,7 +20,7 @@ from itertools import islice
 
 import numpy as np
 
-from simdb.core.dtypes import U32
+from simdb.core.dtypes import U32, U64
 from simdb.core.errors import BusyError, FullError, OptionError
 from simdb.core.memory import memory_bytes
 from simdb.core.options import Options
@@ -59,6 +59,7 @@ from simdb.storage import (
     renumbering,
     rewriting,
     table_names,
+    whole_codes,
 )
 
 METADATA_GROUP = 4096
@@ -172,6 +173,13 @@ def put_times(writer: Writer, times: U32) -> None:
     """Replace all times of documents by those of every ordinal."""
     writer.clear(layout.TIMES)
     writer.put_all(layout.TIMES, metadata.whole_times(times))
+
+
+def put_codes(writer: Writer, manifest: Manifest, codes: U64) -> Manifest:
+    """Replace all codes of fields by those of every ordinal; returns the manifest."""
+    writer.clear(layout.FIELDS)
+    writer.put_all(layout.FIELDS, whole_codes(codes))
+    return replace(manifest, fields_version=manifest.fields_version + 1)
 
 
 def put_column(
@@ -304,6 +312,9 @@ def _write_all(
     if store.options.keeps_times:
         times = metadata.read_times(source.every(layout.TIMES), manifest.next_ordinal)
         put_times(writer, times[_kept(base)])
+    if store.options.fields:
+        codes = store.field_codes(base.manifest).read(source, manifest.next_ordinal)
+        manifest = put_codes(writer, manifest, codes[_kept(base)])
     if store.options.keeps_clusters:
         manifest = _renumber_clusters(writer, source, _kept(base), manifest)
     # Last, since nothing may change what was written before it is committed.

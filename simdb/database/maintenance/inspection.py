@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime, timezone
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,7 @@ from simdb.storage import (
     codec,
     is_deleted,
     live_count,
+    metadata,
     problems_of_pages,
     stored_kinds,
     table_names,
@@ -81,6 +83,7 @@ def statistics(store: Store) -> Statistics:
             options=encode_options(store.options, _idf_in_numbers(store))
             | {"similarity": store.options.similarity_in(measure), "measure": measure},
             **_times(store, state),
+            fields=_fields(state),
         )
 
 
@@ -191,6 +194,22 @@ def _times(store: Store, state: State) -> dict[str, datetime]:
         "oldest_time": datetime.fromtimestamp(int(known.min()), timezone.utc),
         "newest_time": datetime.fromtimestamp(int(known.max()), timezone.utc),
     }
+
+
+def _fields(state: State) -> dict[str, dict[Any, int]]:
+    """Return how many documents have each value of each field, the most frequent value first."""
+    found: dict[str, dict[Any, int]] = {}
+    live = state.live()
+    for number, field in enumerate(state.store.options.fields):
+        own = state.codes()[live, number]
+        _, first, counts = np.unique(own, return_index=True, return_counts=True)
+        order = np.lexsort((first, -counts))
+        examples = live[first[order]].tolist()
+        packed = state.metadata_of_many(examples)
+        values = (metadata.unpacked(packed, ordinal) for ordinal in examples)
+        each = (value.get(field) if isinstance(value, dict) else None for value in values)
+        found[field] = dict(zip(each, counts[order].tolist(), strict=True))
+    return found
 
 
 def _run_statistics(store: Store, run: Run, source: Source) -> RunStatistics:

@@ -34,6 +34,7 @@ from simdb.database.maintenance.calibration import covered_of, covering, problem
 from simdb.database.maintenance.compaction import (
     copied,
     file_bytes,
+    put_codes,
     put_column,
     put_times,
     renumber_metadata,
@@ -64,6 +65,7 @@ from simdb.storage import (
     by_ordinal,
     check_rewritten,
     codec,
+    codes_of,
     contents,
     decode_manifest,
     idf_file,
@@ -84,7 +86,7 @@ WAIT_SECONDS = 2.0
 ROOM_FACTOR = 3  # the values, the tables made of them, and a copy without free pages
 WRITTEN_BYTES = 1 << 26  # in one commit
 # What is made again from the columns, or has a form of its own.
-DERIVED = (layout.META, layout.MANIFEST, layout.IDS)
+DERIVED = (layout.META, layout.MANIFEST, layout.IDS, layout.FIELDS)
 
 Value = tuple[bytes, bytes, Any]  # sub-database, key, value
 
@@ -325,6 +327,10 @@ def _write(
         put_times(writer, times[kept])
     write_notes(writer, dict.fromkeys(key for key, _ in records.damaged_notes(source)))
     manifest = _keep_calibration(writer, source, found, kept)
+    if options.fields:
+        every, key = records.read_all(writer.source()), manifest.id_key
+        codes = codes_of(every, options.fields, len(kept), key, "ordinal {}".format)
+        manifest = put_codes(writer, manifest, codes)
     manifest = store_open(writer, manifest, options)
     moved = _move_passages(writer, source, found, kept) if options.passages else ()
     count = _write_clusters(writer, kind, manifest, rows, numbers) if options.keeps_clusters else 0

@@ -127,7 +127,7 @@ def question_of(store: Store, question: Question, *, is_of_many: bool) -> Contai
             " Options(passages=True), simdb create --passages, and insert the texts there"
         )
     check_limit(question.limit)
-    check_filters(question.where, question.accept)
+    check_filters(store.options, question.where, question.accept)
     return ContainedQuestion(winnower, float(contained), read, question, is_of_many)
 
 
@@ -195,7 +195,7 @@ def estimated(state: State, grains: U64, least: float) -> ContainedDocuments:
     distinct, counts = np.unique(ordinals, return_counts=True)
     state.check_known(distinct)
     found = ContainedDocuments(distinct, counts / max(len(grains), 1), {})
-    is_meant = (found.containments >= least) & ~is_deleted(state.dead, distinct)
+    is_meant = (found.containments >= least) & ~is_deleted(state.view.left_out, distinct)
     return found.chosen(is_meant).best()
 
 
@@ -209,7 +209,7 @@ def measured(
     """
     assert question.texts is not None
     distinct, most = _possible(state, asked, question.least)
-    is_meant = ~is_deleted(state.dead, distinct)
+    is_meant = ~is_deleted(state.view.left_out, distinct)
     if left_out is not None:
         is_meant &= distinct != left_out
     distinct, most = distinct[is_meant], most[is_meant]
@@ -540,7 +540,7 @@ def _estimated_pairs(state: State, least: float) -> Iterator[tuple[U32, U32, F64
 
 def _block(state: State, grains: GrainsByOrdinal, start: int, stop: int) -> _Block:
     every = np.arange(start, stop, dtype=np.uint32)
-    live = np.flatnonzero(~is_deleted(state.dead, every))
+    live = np.flatnonzero(~is_deleted(state.view.left_out, every))
     own = grains.grains(start, stop).taken(live)
     keys, places = own.values.copy(), np.arange(len(own.values), dtype=np.uint32)
     kernel.sort(keys, places)

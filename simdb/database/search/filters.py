@@ -18,13 +18,16 @@ from simdb.core.checks import shown
 from simdb.core.dtypes import U32
 from simdb.core.errors import InputError, OptionError
 from simdb.core.matches import Match, Matches
+from simdb.core.options import Options
 from simdb.database.search.rows import Rows
 from simdb.database.state.documents import find_ids
 from simdb.database.state.state import State
-from simdb.storage import metadata as records
+from simdb.storage import FieldValues, is_deleted, metadata as records, packed_value
 
 # Called with the metadata of a document, None if it has none; true if the document is meant.
-Where: TypeAlias = Callable[[Any], Any]
+Condition: TypeAlias = Callable[[Any], Any]
+# The same, or the values that fields in `Options.fields` must have.
+Where: TypeAlias = Condition | Mapping[str, Any]
 
 # The ordinals of so many matches are looked up at once.
 FOUND_TOGETHER = 256
@@ -37,19 +40,31 @@ Accept = Callable[[IdT], Verdict]
 AcceptMany = Callable[[int, IdT], Verdict]
 
 
-def check_where(where: Any) -> None:
-    """Raise InputError if `where` cannot be called."""
-    if not callable(where):
+def parted(options: Options, where: Any) -> tuple[Condition | None, FieldValues]:
+    """Return the function of a `where`, and the values of fields that it asks for.
+
+    InputError if it is neither, OptionError for a field that the database does not index.
+    """
+    if where is None or callable(where):
+        return where, ()
+    if not (type(where) is dict or isinstance(where, Mapping)) or not where:
         raise InputError(
-            f"where must be a function of the metadata, such as lambda metadata: ..., got"
-            f" {shown(where)}"
+            "where must be a function of the metadata, such as lambda metadata: ..., or the values"
+            f" of fields, such as {{'tenant': 't7'}}, got {shown(where)}"
         )
+    for field in where.keys() - {*options.fields}:
+        raise OptionError(
+            f"where= names the field {shown(field)}, and the database indexes"
+            f" {', '.join(map(repr, options.fields)) or 'none'}; use where=lambda metadata: ..., or"
+            f" create a database with Options(fields=...) that names it"
+        )
+    numbered = ((options.fields.index(field), field) for field in where)
+    return None, tuple((at, packed_value(each, where[each], "where=")) for at, each in numbered)
 
 
-def check_filters(where: Any, accept: Any = None) -> None:
-    """Raise InputError or OptionError if `where` or `accept` is neither None nor callable."""
-    if where is not None:
-        check_where(where)
+def check_filters(options: Options, where: Any, accept: Any = None) -> None:
+    """Raise InputError or OptionError if `where` or `accept` is neither None nor valid."""
+    parted(options, where)
     if accept is not None and not callable(accept):
         raise OptionError(f"accept must be a callable or None, got {type(accept).__name__}")
 
@@ -59,12 +74,16 @@ def satisfying(state: State, ordinals: U32, where: Where) -> U32:
 
     Their metadata are read once, in order, some thousands at a time.
     """
+    condition, values = parted(state.store.options, where)
+    if condition is None:
+        left_out = None, state.codes(), state.wanted(values)
+        return ordinals[~is_deleted(left_out, ordinals)]
     is_meant = np.zeros(len(ordinals), np.bool_)
     for start in range(0, len(ordinals), READ_TOGETHER):
         part = ordinals[start : start + READ_TOGETHER].tolist()
         packed = state.metadata_of_many(part)
         for at, ordinal in enumerate(part, start):
-            is_meant[at] = bool(where(records.unpacked(packed, ordinal)))
+            is_meant[at] = bool(condition(records.unpacked(packed, ordinal)))
     return ordinals[is_meant]
 
 
@@ -76,7 +95,7 @@ def only_where(state: State, where: Where) -> State:
 
 
 def kept_matches(
-    state: State, matches: list[Match[Any]], where: Where, limit: int | None
+    state: State, matches: list[Match[Any]], where: Condition, limit: int | None
 ) -> list[Match[Any]]:
     """Return the first `limit` matches of one query whose metadata satisfy `where`."""
     chosen: list[Match[Any]] = []
@@ -93,7 +112,11 @@ def kept_matches(
 
 
 def kept(
-    state: State, rows: Rows, where: Where, limit: int | None, known: dict[int, bool] | None = None
+    state: State,
+    rows: Rows,
+    where: Condition,
+    limit: int | None,
+    known: dict[int, bool] | None = None,
 ) -> Rows:
     """Return the first `limit` matches of each query whose metadata satisfy `where`.
 

@@ -23,7 +23,7 @@ from simdb.core.matches import Match, Matches
 from simdb.core.options import BANDING, POLYTOPE, Options
 from simdb.core.threads import mapped, parts_of
 from simdb.database.search import lookup
-from simdb.database.search.filters import Where, by_ids, check_filters, kept
+from simdb.database.search.filters import Condition, Where, by_ids, kept, parted
 from simdb.database.search.lookup import method_of, nearest_by_scan
 from simdb.database.search.question import Question
 from simdb.database.search.rows import Rows, gathered, joined, merged, no_rows
@@ -45,9 +45,12 @@ from simdb.plan import (
     steps_by_similarity,
     worthwhile,
 )
+from simdb.storage import FieldValues, is_deleted
 
 # What a step costs a single query, and each query of a batch, beside its plan.
 ONE_SECONDS, EACH_SECONDS = 10e-6, 1e-6
+# To look at the codes of one document; and of so many to know how many have those that are wanted.
+CODE_SECONDS, SAMPLED = 1e-9, 1 << 10
 # So many queries of a larger batch take all steps first.
 PILOTS = 64
 BATCH_LEAST = 8 * PILOTS
@@ -70,12 +73,13 @@ Measure = Callable[[Sequence[Any], I64, I64], F32]
 class Wanted(NamedTuple):
     """What is wanted: the number of documents, and the recall, the share of the best to find.
 
-    `where`: only documents whose metadata satisfy it.
+    `where`: only documents whose metadata satisfy it.  `values`: and that have these.
     """
 
     k: int
     recall: float
-    where: Where | None = None
+    where: Condition | None = None
+    values: FieldValues = ()
 
     @classmethod
     def checked(
@@ -86,8 +90,7 @@ class Wanted(NamedTuple):
             raise OptionError(f"k must be a whole number from 1 on, got {shown(k)}")
         question = Question(recall=recall)
         known = question.criterion(options, is_weighted=True).recall
-        check_filters(where)
-        return cls(int(k), float(known), where)
+        return cls(int(k), float(known), *parted(options, where))
 
     @property
     def ranked_from(self) -> "Wanted":
@@ -171,7 +174,7 @@ def cosines(vectors: Sequence[Any], left: I64, right: I64) -> F32:
     return np.asarray(np.einsum("ij,ij->i", every[left], every[right]), np.float32)
 
 
-def _best_satisfying(state: State, sketches: Sketches, wanted: Wanted, where: Where) -> Rows:
+def _best_satisfying(state: State, sketches: Sketches, wanted: Wanted, where: Condition) -> Rows:
     """Return the best documents of every sketch that satisfy `where`."""
     known: dict[int, bool] = {}
     parts: list[tuple[I64, Rows]] = []
@@ -286,7 +289,16 @@ def _steps(state: State, wanted: Wanted, *, by_similarity: bool, step_seconds: f
         steps = _planned(state, wanted.recall, by_similarity, step_seconds)
         plans.prepare(key, steps)
     # No step can find more documents than there are.
-    return steps if wanted.k < state.counts.document_count else steps._replace(steps=())
+    if wanted.k >= state.counts.document_count:
+        return steps._replace(steps=())
+    if state.view.wanted is None:
+        return steps
+    # Of few documents, all are compared sooner than a step looks them up among all others.
+    every = np.linspace(0, max(state.next_ordinal, 1), SAMPLED, endpoint=False).astype(np.uint32)
+    share = (np.count_nonzero(~is_deleted(state.view.left_out, every)) + 1) / SAMPLED
+    scan = state.next_ordinal * CODE_SECONDS + share * steps.scan_seconds
+    fewer = tuple(step for step in steps.steps if step.plan.cost_seconds + step_seconds < scan)
+    return Steps(fewer, scan)
 
 
 def _planned(state: State, recall: float, by_similarity: bool, step_seconds: float) -> Steps:

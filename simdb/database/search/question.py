@@ -45,7 +45,7 @@ class Question(NamedTuple):
     recall: float | None = None
     search: SearchLike | None = None
     limit: int | None = None
-    where: Callable[[Any], Any] | None = None
+    where: Any = None
     accept: Callable[..., Any] | None = None
     contained: float | None = None
     texts: Any = None

@@ -29,6 +29,7 @@ from simdb.database.state.documents import (
     with_features,
 )
 from simdb.database.state.state import Asked, Origin, State
+from simdb.storage import FieldValues
 
 # A sharded database numbers a document by its shard and its ordinal in the shard.
 ORDINAL_BITS = np.uint64(32)
@@ -58,6 +59,9 @@ class Searcher(Protocol):
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         """End the states."""
+
+    def choose(self, values: FieldValues) -> "Searcher":
+        """Search only documents with these values of fields from now on; returns the searcher."""
 
     def each(self, function: Callable[[State], Result]) -> Iterable[tuple[int, Result]]:
         """Yield the number of one state after the other and what `function` returns for it."""

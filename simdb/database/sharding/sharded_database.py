@@ -20,7 +20,6 @@ from simdb.core.choices import MissingName, ShardByName
 from simdb.core.dtypes import U32
 from simdb.core.errors import FullError, OptionError, ReadOnlyError, undoing
 from simdb.core.keeping import Keep, needs_metadata
-from simdb.core.options import Options
 from simdb.core.reports import Advice, Finding, ShardedStatistics
 from simdb.core.threads import thread_count
 from simdb.database import state as states, write
@@ -73,11 +72,6 @@ class ShardedDatabase(Reading[IdT]):
     def path(self) -> str:
         """The directory of the sharded database."""
         return self._shards.path
-
-    @property
-    def options(self) -> Options:
-        """The options of all shards."""
-        return self._shards.sample.database.options
 
     @property
     def shard_count(self) -> int:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from simdb import storage
 from simdb.core import errors, kernel
 from simdb.core.arrays import Id, Sketches
 from simdb.core.bits import FINGERPRINT_BITS
@@ -264,6 +265,7 @@ class ShardSearcher:
         """Ask `shards`."""
         self.shards = shards
         self.threads = threads
+        self._values: storage.FieldValues = ()
 
     @property
     def store(self) -> Store:
@@ -282,14 +284,23 @@ class ShardSearcher:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         """Do nothing: no state is entered any more."""
 
+    def choose(self, values: storage.FieldValues) -> "ShardSearcher":
+        """Search only documents with these values of fields from now on."""
+        self._values = values
+        return self
+
     def each(self, function: Callable[[State], Result]) -> Iterator[tuple[int, Result]]:
         """Yield the number of one shard after the other and what `function` returns for it."""
-        return self.shards.each(partial(_in_state, function, self.threads))
+        return self.shards.each(self._in(function, self.threads))
+
+    def _in(self, function: Callable[[State], Result], threads: int) -> Callable[[Any], Result]:
+        """Return what calls a function with the state of a shard."""
+        return partial(_in_state, function, threads, values=self._values)
 
     def every(self, function: Callable[[State], Result]) -> list[tuple[int, Result]]:
         """Return the same of all shards; those that are asked at once share the threads."""
         outer = max(min(self.threads, len(self.numbers)), 1)
-        ask = partial(_in_state, function, max(self.threads // outer, 1))
+        ask = self._in(function, max(self.threads // outer, 1))
         found = mapped(partial(self.shards.answer, ask), self.numbers, outer)
         listed = list(chain.from_iterable(found))
         self.shards.check_some()
@@ -304,7 +315,7 @@ class ShardSearcher:
 
         def ask(number: int) -> list[tuple[int, I64, Result]]:
             at = reached[number]
-            find = partial(_in_state, lambda state: function(state, at), self.threads // outer)
+            find = self._in(lambda state: function(state, at), self.threads // outer)
             return [(number, at, found) for _, found in self.shards.answer(find, number)]
 
         yield from chain.from_iterable(mapped(ask, reached, outer))
@@ -312,7 +323,7 @@ class ShardSearcher:
 
     def ask(self, number: int, function: Callable[[State], Result]) -> Result:
         """Return what `function` returns for the state of one shard."""
-        return self.shards.ask(number, partial(_in_state, function, self.threads))
+        return self.shards.ask(number, self._in(function, self.threads))
 
     def numbers_of(self, ids: list[Id]) -> I64:
         """Return the number of the shard to which each id belongs."""
@@ -388,10 +399,13 @@ def _check_place(shard: OpenShard, path: str, number: int, division: Division) -
         )
 
 
-def _in_state(function: Callable[[State], Result], threads: int, shard: OpenShard) -> Result:
+def _in_state(
+    function: Callable[[State], Result], threads: int, shard: OpenShard,
+    values: storage.FieldValues = (),
+) -> Result:  # fmt: skip
     with shard.store.state() as state:
         state.threads = threads
-        return function(state)
+        return function(state.choose(values))
 
 
 def _probing(criterion: Criterion, state: State) -> Probing | None:

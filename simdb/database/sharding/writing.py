@@ -248,6 +248,7 @@ class Filling:
         for directory in directories.values():
             with _opened(directory, "x", options) as store:
                 self._sketcher, self._beside = store.sketcher, store.beside
+                self._fields = store.options.fields
 
     def add_all(self, batches: Iterable[Any], progress: Progress | None) -> None:
         """Store the documents of all batches; see `write_sharded`."""
@@ -309,7 +310,7 @@ class Filling:
         self._read += len(listed)
         own = Skipped(lambda row, id, reason: self._skipped.add(first + row, id, reason))
         how = states.incoming.Sketching(
-            self._sketcher, self._errors, self._threads, beside=self._beside
+            self._sketcher, self._errors, self._threads, beside=self._beside, fields=self._fields
         )
         found = states.incoming.readable(how, (listed, documents, metadata), own)
         own.named(listed)

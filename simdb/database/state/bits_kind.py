@@ -5,6 +5,7 @@ fingerprint a hash of that, so that equal hashes have equal fingerprints.
 """
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from simdb.core.reports import Plan
 from simdb.database.state.crowds import HeaderCrowds
 from simdb.database.state.view import HASHES, View
 from simdb.plan import Criterion, HashParts, HashPopulation
-from simdb.storage import Bitmap, DeltaView, Source, header_bits
+from simdb.storage import DeltaView, LeftOut, Source, header_bits
 
 if TYPE_CHECKING:
     from simdb.core.documents import Signature
@@ -27,13 +28,21 @@ class PartTables:
     """The tables of all parts of one state, ready for look-up."""
 
     def __init__(
-        self, keying: HashParts, tables: Sequence[Any], delta: DeltaView, dead: Bitmap | None
+        self, keying: HashParts, tables: Sequence[Any], delta: DeltaView, left_out: LeftOut
     ) -> None:
         """`tables`: the kernel's tables of each part, without a delta."""
         self._keying = keying
         words = np.ascontiguousarray(delta.searchable.reshape(-1, len(tables)).T)
         pairs = zip(tables, words, strict=True)
-        self._tables = [table.over((own, delta.ordinals), dead) for table, own in pairs]
+        self._tables = [table.over((own, delta.ordinals), left_out) for table, own in pairs]
+        # What the tables of the parts do not leave out yet.
+        self._left_out: LeftOut = None
+
+    def leaving(self, left_out: LeftOut) -> "PartTables":
+        """Return the same tables without other documents."""
+        other = copy(self)
+        other._left_out = left_out
+        return other
 
     def search(
         self, hashes: U8, vectors: Any, plan: Plan, after: U32 | None
@@ -44,6 +53,8 @@ class PartTables:
         """
         found = [np.empty(0, np.uint64)]
         for tables, words, limit, flips in self._looked_up(hashes, plan):
+            if self._left_out is not None:
+                tables = tables.leaving(self._left_out)
             offsets, ordinals, _ = tables.lookup(
                 words, distance=limit, flips=flips, first=0, after=after
             )
@@ -67,7 +78,7 @@ class PartTables:
         """
         found: set[int] = set()
         for tables, words, limit, flips in self._looked_up(hash, plan):
-            own = tables.lookup_one(int(words[0]), limit, flips, 0, most)
+            own = tables.lookup_one(int(words[0]), limit, flips, 0, most, None, self._left_out)
             if own is None:
                 return None
             found.update(ordinal for ordinal, _ in own)
@@ -107,7 +118,7 @@ class BitsKind:
         if sealed.tables is None:
             parts = map(keying.tables_of, range(len(keying.sizes)))
             sealed.tables = [sealed.searched(source, self.masks[own], own.start) for own in parts]
-        return PartTables(keying, sealed.tables, view.delta, view.dead)
+        return PartTables(keying, sealed.tables, view.delta, view.left_out)
 
     def population(
         self, view: View, source: Source, criterion: Criterion, *, is_swept: bool

@@ -7,6 +7,7 @@ blame, and takes them with the reasons.
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from operator import length_hint
 from typing import Any, NamedTuple
@@ -28,7 +29,7 @@ from simdb.core.text_sketch import threads_for
 from simdb.core.threads import begun, mapped, parts_of, thread_count
 from simdb.database.state.store import Beside
 from simdb.sketch import AnySketcher, as_vectors, check_content
-from simdb.storage import StoredBatch, codec, metadata as records
+from simdb.storage import StoredBatch, codec, codes_of, metadata as records
 
 SKETCHED_DOCUMENTS = 8192
 SKETCHED_READY = 1 << 16  # the same for ready sketches in arrays, if the caller limits memory
@@ -162,7 +163,7 @@ class Sketching(NamedTuple):
     """How documents become sketches.
 
     `beside`: makes what is stored beside them.  `skipped` takes documents that cannot be read;
-    without it they raise InputError.
+    without it they raise InputError.  `fields`: of their metadata, which must have codes.
     """
 
     sketcher: AnySketcher
@@ -171,6 +172,7 @@ class Sketching(NamedTuple):
     encoding: str = UTF8
     beside: Beside | None = None
     skipped: Skipped | None = None
+    fields: tuple[str, ...] = ()
 
 
 def sketch_all(
@@ -353,7 +355,7 @@ def sketched(
     `begins`: several threads begin at once, except with an iterator, so that the caller can do
     something else first; the caller then closes the result.
     """
-    sketcher, errors, threads, encoding, beside, skipped = how
+    sketcher, errors, threads, encoding, beside, skipped, _ = how
     are_hashes = isinstance(sketcher.options, Bits)  # whose bytes are no text
     if isinstance(documents, arrays.Sketches):
         return (each for each in [documents])
@@ -451,8 +453,7 @@ def readable(
         pack_all(metadata, ids)  # which refuses it
     note_unstorable(ids, skipped)
     if metadata is not None:
-        pack = lambda at, some: pack_all(some, ids[at : at + len(some)])  # noqa: E731
-        skipped.note(pack, 0, metadata)
+        skipped.note(partial(_check_metadata, ids, how.fields), 0, metadata)
     for part in sketched(how, documents):
         parts.append(part)
         done += len(part)
@@ -465,6 +466,12 @@ def readable(
     rows = np.flatnonzero(~skipped.flags(len(ids)))
     chosen = None if metadata is None else part_of(metadata, rows)
     return part_of(ids, rows), joined(sketcher, parts), chosen
+
+
+def _check_metadata(ids: Any, fields: tuple[str, ...], at: int, some: Any) -> None:
+    """Raise InputError unless some metadata, from position `at` on, can be stored."""
+    packed = pack_all(some, ids[at : at + len(some)])
+    codes_of(packed, fields, len(some), b"", lambda place: f"document {ids[at + place]!r}")
 
 
 def note_unstorable(ids: Any, skipped: Skipped) -> None:

@@ -89,14 +89,23 @@ class SourcedView(Protocol):
 
 def polytopes_of(state: SourcedView) -> Any:
     """Return the cross-polytope tables of a view, ready for look-up."""
-    view, sealed = state.view, state.view.sealed
+    view = state.view
     if view.polytopes is None:
-        source = state.source
-        if sealed.polytopes is None:
-            sealed.polytopes = _prepared(view, source, _all_parts(view, source))
-        vectors = view.vectors.over(source, None)
-        view.polytopes = sealed.polytopes.over(_weighted_delta(view), view.dead, vectors)
+        whole = view.whole or view
+        if whole.polytopes is None:
+            whole.polytopes = _polytopes(whole, state.source)
+        if whole is not view:
+            view.polytopes = whole.polytopes.leaving(view.left_out)
     return view.polytopes
+
+
+def _polytopes(view: View, source: Source) -> Any:
+    """Return the tables of a view with its delta and vectors."""
+    sealed = view.sealed
+    if sealed.polytopes is None:
+        sealed.polytopes = _prepared(view, source, _all_parts(view, source))
+    vectors = view.vectors.over(source, None)
+    return sealed.polytopes.over(_weighted_delta(view), view.left_out, vectors)
 
 
 def polytopes_without(view: View, source: Source, is_left_out: Bools) -> Any:
@@ -106,7 +115,7 @@ def polytopes_without(view: View, source: Source, is_left_out: Bools) -> Any:
     """
     runs = [[_thinned(*part, is_left_out) for part in parts] for parts in _all_parts(view, source)]
     made = _prepared(view, source, runs)
-    return made.over(_weighted_delta(view), view.dead, view.vectors.over(source, None))
+    return made.over(_weighted_delta(view), view.left_out, view.vectors.over(source, None))
 
 
 def limits_of(state: SourcedView, criterion: plan.Criterion, *, either: bool) -> PolytopeLimits:
@@ -179,7 +188,9 @@ def looked_up(population: Any, view: View, source: Source, expected: float) -> A
 def with_sealed(view: View, sealed: Sealed) -> View:
     """Return the same view with its runs as `sealed` has them."""
     kept = KeptParts(sealed, view.plans)
-    return View(view.runs, view.delta, view.dead, view.kind, view.calibration, kept=kept)
+    return View(
+        view.runs, view.delta, view.dead, view.kind, view.calibration, kept=kept, wanted=view.wanted
+    )
 
 
 def polytope_runs(view: View, source: Source) -> tuple[plan.PolytopeRun, ...]:

@@ -15,15 +15,16 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from simdb import storage
 from simdb.core import kernel
 from simdb.core.arrays import EMPTY, Fingerprint, Sketches, is_first, offsets_of, sorted_unique
-from simdb.core.bits import ALL_BITS, is_set
+from simdb.core.bits import ALL_BITS
 from simdb.core.documents import COUNTED_MAX, Signature, differing, estimates
 from simdb.core.dtypes import F32, I64, U8, U16, U32, U64, Bools
 from simdb.core.options import Minhash, Options
 from simdb.database.state.view import SIGNATURES, View
 from simdb.plan import BandedPopulation, Bands, Criterion, bands_of
-from simdb.storage import NO_DOCUMENTS, Bitmap, DeltaView, Source, Table, header_bits, make_table
+from simdb.storage import NO_DOCUMENTS, DeltaView, Source, Table, header_bits, make_table
 
 # Pairs are compared in groups whose signatures fit into the cache.
 COMPARED_BYTES = 1 << 20
@@ -99,7 +100,13 @@ class SignatureVectors:
         return self._compared(self._bands.agreeing, lambda part: queries[which[part]], ordinals)
 
     def scan(
-        self, queries: U8, *, similarity: float, skip: U8 | None, after: U32 | None, first: int = 0
+        self,
+        queries: U8,
+        *,
+        similarity: float,
+        skip: storage.LeftOut,
+        after: U32 | None,
+        first: int = 0,
     ) -> tuple[I64, U32, F32]:
         """Find all stored signatures with at least that similarity to each query, by comparing all.
 
@@ -119,7 +126,7 @@ class SignatureVectors:
                     continue
                 found = (similar + (start + begin)).astype(np.uint32)
                 if skip is not None:
-                    remaining = ~is_set(skip, found)
+                    remaining = ~storage.is_deleted(skip, found)
                     similar, found = similar[remaining], found[remaining]
                 found = found[:first] if first else found
                 parts.append((np.full(len(found), query), found, agreeing[similar[: len(found)]]))
@@ -128,7 +135,7 @@ class SignatureVectors:
         offsets = offsets_of(np.bincount(which, minlength=len(queries)))
         return offsets, ordinals[order], estimates(agreements[order], self._bands.sketch)
 
-    def nearest(self, queries: U8, k: int, skip: U8 | None) -> tuple[I64, U32, U8, F32]:
+    def nearest(self, queries: U8, k: int, skip: storage.LeftOut) -> tuple[I64, U32, U8, F32]:
         """Return the `k` stored signatures that agree with each query in most minima.
 
         All are compared.  Return offsets, ordinals, numbers of minima that differ and similarities,
@@ -138,17 +145,25 @@ class SignatureVectors:
         every = [_Best(k, count) for _ in queries]
         for start, vectors in self._segments:
             # All queries pass over a group of signatures while it is in the cache.
-            for first in range(0, len(vectors), self._group):
-                stored = vectors[first : first + self._group]
+            ordinals = storage.live_ordinals(skip, start, start + len(vectors))
+            for first in range(0, len(ordinals), self._group):
+                part = ordinals[first : first + self._group]
+                stored = self._of(start, vectors, part)
                 for query, best in zip(queries, every, strict=True):
-                    agreeing = self._bands.agreements(query[None], stored)
-                    best.offer(start + first, agreeing, skip)
+                    best.offer(part, self._bands.agreements(query[None], stored))
         ranks = [np.empty(0, np.uint64), *(best.sorted() for best in every)]
         offsets, found = offsets_of([len(each) for each in ranks[1:]]), np.concatenate(ranks)
         missing = (found >> np.uint64(32)).astype(np.int64)
         differing = np.minimum(missing, COUNTED_MAX).astype(np.uint8)
         similarities = estimates(count - missing, self._bands.sketch)
         return offsets, found.astype(np.uint32), differing, similarities
+
+    @staticmethod
+    def _of(start: int, vectors: U8, ordinals: U32) -> U8:
+        """Return the signatures of some ordinals, which ascend, of those from `start` on."""
+        first, last = int(ordinals[0]) - start, int(ordinals[-1]) - start
+        is_whole = last - first == len(ordinals) - 1
+        return vectors[first : last + 1] if is_whole else vectors[ordinals - np.uint32(start)]
 
     def distances(self, similarities: F32) -> U8:
         """Return the numbers of minima that differ, at most `COUNTED_MAX`: uint8[n]."""
@@ -186,18 +201,16 @@ class _Best:
         self._ranks = np.empty(0, np.uint64)
         self._least = 0  # a signature that agrees in fewer minima is not among the best
 
-    def offer(self, first: int, agreeing: U16, skip: U8 | None) -> None:
-        """Take in signatures, whose ordinals are consecutive from `first` on and above all before.
+    def offer(self, ordinals: U32, agreeing: U16) -> None:
+        """Take in signatures, whose ordinals ascend and are above all before.
 
         `agreeing`: of each, the number of minima that agree.
         """
         near = np.flatnonzero(agreeing >= self._least)
-        if skip is not None:
-            near = near[~is_set(skip, (near + first).astype(np.uint32))]
         if not len(near):
             return
         far = (self._minima - agreeing[near].astype(np.int64)).astype(np.uint64)
-        added = far << np.uint64(32) | (near + first).astype(np.uint64)
+        added = far << np.uint64(32) | ordinals[near].astype(np.uint64)
         self._ranks = np.concatenate([self._ranks, added])
         if len(self._ranks) >= self._k:
             self._ranks = np.partition(self._ranks, self._k - 1)[: self._k]
@@ -238,11 +251,11 @@ class SignatureKind:
         sealed = view.sealed
         if sealed.tables is None:
             sealed.tables = [
-                prepared([run.table(band, source) for run in view.runs], None, view.windows)
+                prepared([run.table(band, source) for run in view.runs], view.windows)
                 for band in range(self.keying.table_count)
             ]
         return BandTables(
-            self.keying, sealed.tables, view.delta, view.dead, is_part=view.windows is not None
+            self.keying, sealed.tables, view.delta, view.left_out, is_part=view.windows is not None
         )
 
     def population(
@@ -292,7 +305,7 @@ class BandTables:
         bands: Bands,
         tables: Sequence[kernel.Tables],
         delta: DeltaView,
-        dead: Bitmap | None,
+        left_out: storage.LeftOut,
         *,
         is_part: bool,
     ) -> None:
@@ -304,12 +317,18 @@ class BandTables:
         self._is_part = is_part
         self._bands = bands
         self._delta = delta
-        self._dead = dead
-        self._tables = (
-            tables if dead is None else [table.over(NO_DOCUMENTS, dead) for table in tables]
-        )
+        self._left_out = left_out
+        self._tables = tables
         self._sorted: list[kernel.Tables] | None = None  # the sorted delta, by band
         self._asked = 0  # single queries so far
+        self._whole = self  # the tables that have sorted the delta, and count queries
+
+    def leaving(self, left_out: storage.LeftOut) -> "BandTables":
+        """Return the same tables without other documents."""
+        other = BandTables.__new__(BandTables)  # a third of what `copy` takes
+        other.__dict__.update(self.__dict__)
+        other._left_out = left_out
+        return other
 
     def search(
         self, vectors: U8, measure: Measure, *, similarity: float, first: int, sure: int,
@@ -351,7 +370,7 @@ class BandTables:
         each counted once for each band.
         """
         keys = self._bands.keys_of(vector)
-        found: U32 | None = kernel.lookup_bands(self._tables, keys, most)
+        found: U32 | None = kernel.lookup_bands(self._tables, keys, most, self._left_out)
         if found is None or not len(self._delta.ordinals):
             return found
         recent = self._recent(keys, most)
@@ -432,26 +451,32 @@ class BandTables:
                 yield None, self._compare_delta
             else:
                 for band, table in enumerate(self._sort_delta()):
-                    yield None, partial(_find, table, band)
+                    yield None, partial(_find, self._over(table), band)
         for band, table in enumerate(self._tables):
-            yield band, partial(_find, table, band)
+            yield band, partial(_find, self._over(table), band)
+
+    def _over(self, table: kernel.Tables) -> kernel.Tables:
+        """Return the table of a band without the documents that are left out."""
+        return table if self._left_out is None else table.over(NO_DOCUMENTS, self._left_out)
 
     def _sort_delta(self) -> list[kernel.Tables]:
         """Return the tables of the delta, one for each band."""
-        if self._sorted is None:
-            self._sorted = [
-                prepared([_sort(self._delta, self._bands, band)], self._dead, None)
+        whole = self._whole
+        if whole._sorted is None:
+            whole._sorted = [
+                prepared([_sort(self._delta, self._bands, band)], None)
                 for band in range(len(self._tables))
             ]
-        return self._sorted
+        return whole._sorted
 
     def _recent(self, keys: U64, most: int) -> U32:
         """Return the documents of the delta with one of these keys of one query, ascending."""
-        self._asked += 1
+        whole = self._whole
+        whole._asked += 1
         found: U32 | None = None
         # After so many queries one by one, sorting the delta costs less than comparing it again.
-        if self._sorted is not None or self._asked > SORTING_QUERIES:
-            found = kernel.lookup_bands(self._sort_delta(), keys, most)
+        if whole._sorted is not None or whole._asked > SORTING_QUERIES:
+            found = kernel.lookup_bands(self._sort_delta(), keys, most, self._left_out)
         if found is None:
             found = self._compare_delta(keys[None], None, 0).astype(np.uint32)
         return found
@@ -463,8 +488,7 @@ class BandTables:
             # Few keys are equal, so this is much faster than to reduce each row.
             equal = np.flatnonzero(self._delta.searchable == row)
             ordinals = self._delta.ordinals[sorted_unique(equal // len(row))]
-            if self._dead is not None:
-                ordinals = ordinals[~is_set(self._dead, ordinals)]
+            ordinals = ordinals[~storage.is_deleted(self._left_out, ordinals)]
             if after is not None:
                 ordinals = ordinals[ordinals > after[query]]
             if first:
@@ -473,15 +497,13 @@ class BandTables:
         return np.concatenate(parts)
 
 
-def prepared(
-    runs: Sequence[Table], dead: Bitmap | None, windows: Sequence[tuple[int, int]] | None
-) -> kernel.Tables:
+def prepared(runs: Sequence[Table], windows: Sequence[tuple[int, int]] | None) -> kernel.Tables:
     """Return one band of some runs as kernel tables, in which all bits of a key lead.
 
     `windows` as for `kernel.Tables`.
     """
     rows = [[(table.keys, table.ordinals, table.directory)] for table in runs]
-    return kernel.Tables([ALL_BITS], rows, NO_DOCUMENTS, dead, windows)
+    return kernel.Tables([ALL_BITS], rows, NO_DOCUMENTS, None, windows)
 
 
 def _find(table: kernel.Tables, band: int, keys: U64, after: U32 | None, first: int) -> U64:

@@ -19,6 +19,7 @@ from simdb.storage import (
     NO_TABLE,
     Membership,
     PassageInfo,
+    StagedCodes,
     Table,
     by_ordinal,
     entries_of_grains,
@@ -259,6 +260,9 @@ class Known(LiveCounts, Protocol):
     def passages(self) -> tuple[PassageInfo, ...]: ...  # noqa: D102
 
     @property
+    def fields_version(self) -> int: ...  # noqa: D102
+
+    @property
     def id_key(self) -> bytes: ...  # noqa: D102
 
 
@@ -269,6 +273,7 @@ class Changes(Protocol):
     times: StagedTimes | None
     staged_passages: StagedPassages | None
     staged_columns: dict[by_ordinal.ByOrdinal, StagedBytes]
+    staged_codes: StagedCodes | None
     # The packed content of notes by their keys; None for a note that is removed.
     notes: dict[bytes, bytes | None]
 

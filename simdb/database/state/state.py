@@ -40,18 +40,23 @@ from simdb.plan import (
 )
 from simdb.sketch import check_content
 from simdb.storage import (
+    ANY_CODE,
     NO_DOCUMENTS,
     Bitmap,
     DeltaView,
     Environment,
+    FieldCodes,
+    FieldValues,
     Gate,
     Holder,
     Keying,
+    LeftOut,
     Membership,
     Passages,
     Run,
     Source,
     by_ordinal,
+    code_of,
     layout,
     metadata as records,
 )
@@ -78,6 +83,9 @@ class Origin(Protocol):
 
     def exact_similarity(self, *, compares_numbers: bool = False) -> "ExactSimilarity":
         """Return the exact similarity of documents that the sketches estimate."""
+
+    def field_codes(self, known: Known) -> FieldCodes:
+        """Return what holds the codes of fields of the version of a state."""
 
     def source_of(self, holder: Holder | None) -> Source:
         """Return a source over the transaction of `holder`; None if it has ended."""
@@ -172,6 +180,30 @@ class State:
         other = State(self.store, view, self.source, self.counts, staged=self._staged)
         other.threads = self.threads
         return other
+
+    def choose(self, values: FieldValues) -> "State":
+        """Search only documents with these values of fields from now on; returns the state."""
+        if values:
+            self.view = self.view.with_codes(self.codes(), self.wanted(values))
+        return self
+
+    def wanted(self, values: FieldValues) -> U64:
+        """Return the code that a document must have in each field."""
+        codes = [ANY_CODE] * len(self.store.options.fields)
+        for number, packed in values:
+            codes[number] = code_of(packed, self.counts.id_key)
+        return np.array(codes, np.uint64)
+
+    def codes(self) -> U64:
+        """Return the codes of the fields of all documents, perhaps with room for more."""
+        staged = None if self._staged is None else self._staged.changes.staged_codes
+        if staged is not None:
+            return staged.over(self.source, self.next_ordinal)
+        whole = self.view.whole or self.view
+        if whole.codes is None:
+            known = self.store.field_codes(self.counts)
+            whole.codes = known.read(self.source, self.next_ordinal)
+        return whole.codes
 
     def without(self, left_out: Bitmap | None) -> "State":
         """Return a state with other tombstones: documents with a set bit are left out."""
@@ -302,7 +334,11 @@ class State:
                 view.cut = view.kind.cut.over(self)
             return view.cut
         if view.tables is None:
-            view.tables = view.kind.make_tables(view, self.source)
+            whole = view.whole or view
+            if whole.tables is None:
+                whole.tables = whole.kind.make_tables(whole, self.source)
+            if whole is not view:
+                view.tables = whole.tables.leaving(view.left_out)
         return view.tables
 
     def scanned(self) -> Any:
@@ -387,12 +423,17 @@ class State:
             values[chosen] = array[ordinals[chosen] - np.uint32(piece.start)]
         return values
 
+    def unmeasured(self) -> LeftOut:
+        """Return what a search leaves out where vectors are measured: documents without, too."""
+        found, wanted = self.unweighted(), self.view.wanted
+        return found if wanted is None else (found, *wanted)
+
     def unweighted(self) -> Bitmap | None:
         """Return one bit for each ordinal: deleted or without a volatility vector.
 
         None if there is no such document.
         """
-        view = self.view
+        view = self.view.whole or self.view
         if view.unweighted is None:
             found, delta = view.dead, view.delta
             every = [run.unweighted(self.source) for run in view.runs]

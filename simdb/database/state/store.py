@@ -36,6 +36,7 @@ from simdb.core.options import TABLES_MAX, USUAL_POLYTOPES, Options, Simhash
 from simdb.core.stored_options import Resources, check_same
 from simdb.core.text_sketch import TokenHash
 from simdb.database.state.kinds import kind_of
+from simdb.database.state.staged import Known
 from simdb.database.state.state import State
 from simdb.database.state.view import FINGERPRINTS, KeptParts, View
 from simdb.plan import Calibration, decode_calibration
@@ -46,6 +47,7 @@ from simdb.storage import (
     Contents,
     Delta,
     Environment,
+    FieldCodes,
     Holder,
     Lease,
     MapFull,
@@ -151,6 +153,8 @@ class Store:
         self.membership: tuple[tuple[int, int], Membership] | None = None
         # The same for what it left in memory of the unfinished merge.
         self.merging: tuple[tuple[int, int], merges.Merging] | None = None
+        # The codes of fields of the newest state that was asked for them.
+        self._codes: tuple[int, FieldCodes] | None = None
         # A bitmap that the last deletion of this process has replaced, see `Tombstones`.
         self.spare = Spare()
         self._lasting: weakref.WeakSet[Lasting] = weakref.WeakSet()
@@ -279,6 +283,16 @@ class Store:
                 self.keying = self.kind.keying
                 self._options_version = version
             self._latest = None
+
+    def field_codes(self, known: Known) -> FieldCodes:
+        """Return what holds the codes of fields of the version of a state."""
+        with self._lock:
+            version, codes = self._codes or (-1, None)
+            if codes is None or version != known.fields_version:
+                codes = FieldCodes(len(self.options.fields))
+                if version < known.fields_version:  # an older state keeps its own
+                    self._codes = known.fields_version, codes
+            return codes
 
     def source(self, *, inside: Any = None) -> Source:
         """Return a source that sees the last commit, or the writes of the transaction `inside`.

@@ -308,7 +308,8 @@ def add_new(
     `conflicts` decides about documents whose ids are stored; `referee` decides what matches, if
     that is not the criterion alone.
     """
-    staging, current, report = writing.staging, writing.current, report_of(progress)
+    staging, report = writing.staging, report_of(progress)
+    current = conflicts.chosen(writing.current)
     found: list[Rows] = []
     refusals = Refusals()
     known = dict(conflicts.metadata)

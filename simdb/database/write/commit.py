@@ -360,6 +360,10 @@ def write_staged(
         writer.put_all(column.name, column.encode(staged.first, staged.whole(), staging.threads))
     if staging.times:
         writer.put_all(layout.TIMES, records.changed_times(writer.source(), staging.times.changes))
+    if staging.staged_codes is not None:
+        entries, has_replaced = staging.staged_codes.encoded(writer.source())
+        writer.put_all(layout.FIELDS, entries)
+        manifest = replace(manifest, fields_version=manifest.fields_version + has_replaced)
     write_notes(writer, staging.notes)
     if staging.sealed:
         manifest = _write_sealed(writer, manifest, base, staging, source, ahead.rows)

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simdb.core.arrays import EMPTY, WEIGHTED, Sketches, sorted_unique
+from simdb.core.arrays import EMPTY, NO_BYTES, WEIGHTED, PackedBytes, Sketches, sorted_unique
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import one_of, shown
 from simdb.core.dtypes import I64, U32, Array
-from simdb.core.errors import ExistsError
+from simdb.core.errors import ExistsError, InputError
 from simdb.database.search.method import estimates
 from simdb.database.search.rows import Rows
 from simdb.database.state import incoming
@@ -25,7 +25,8 @@ from simdb.database.state.documents import stored_sketches
 from simdb.database.state.incoming import EncodedIds, chosen_batch
 from simdb.database.state.state import State
 from simdb.database.write.staging import Staging
-from simdb.storage import StoredBatch, layout
+from simdb.storage import ANY_CODE, FieldValues, StoredBatch, codes_of, is_deleted, layout
+from simdb.storage.metadata import NO_METADATA
 
 SAME, SKIP, REPLACE, ERROR = "same", "skip", "replace", "error"
 RULES = (SAME, SKIP, REPLACE, ERROR)
@@ -105,6 +106,64 @@ def delete_all(staging: Staging, state: State, ordinals: U32) -> None:
         staging.delete(ordinals, state.column(layout.STATE, ordinals))
 
 
+def check_claimed(state: State, given: Arriving, values: FieldValues) -> None:
+    """Raise an error unless claimed documents, and stored ones of their ids, have `values`."""
+    if not values:
+        return
+    ids, metadata, existing, _ = given
+    fields, wanted, key = state.store.options.fields, state.wanted(values), state.counts.id_key
+    codes = codes_of(metadata, fields, len(ids), key, lambda at: f"document {ids[at]!r}")
+    for at in np.flatnonzero(((codes != wanted) & (wanted != ANY_CODE)).any(axis=1)).tolist():
+        raise InputError(
+            f"document {ids[at]!r} has other values of fields in its metadata than where= says, so"
+            " later claims would not see it; give both the same"
+        )
+    taken = np.flatnonzero(existing >= 0)
+    left_out = None, state.codes(), wanted
+    for at in taken[is_deleted(left_out, existing[taken].astype(np.uint32))].tolist():
+        raise ExistsError(
+            f"the id {shown(ids[at])} is that of a document with other values of fields than where="
+            " says; choose ids that differ between tenants"
+        )
+
+
+def revive(
+    staging: Staging,
+    base: State,
+    state: State,
+    batch: StoredBatch,
+    metadata: list[tuple[int, bytes]],
+) -> I64:
+    """Take back the deletion of documents that come again with the same sketches.
+
+    Their metadata become those that are given.  Returns their positions in `batch`.  `base`: the
+    committed state.
+    """
+    found = base.find(batch.offsets, batch.content, batch.hashes)
+    places = np.flatnonzero(found >= 0)
+    places = places[is_deleted(staging.dead, found[places].astype(np.uint32))]
+    sketches = Sketches(batch.fingerprints, batch.vectors, batch.states).taken(places)
+    ordinals = found[places].astype(np.uint32)
+    is_same = np.ones(len(places), np.bool_)
+    is_same[_differing(sketches, stored_sketches(base, ordinals))] = False
+    for column in staging.staged_columns:
+        given: PackedBytes | None = getattr(batch.extras, column.what)
+        order = np.argsort(ordinals)
+        stored = base.beside(column, ordinals[order])
+        for at, place in enumerate(order):
+            own = NO_BYTES if given is None else given.taken(places[place : place + 1])
+            is_same[place] &= np.array_equal(own.values, stored.taken([at]).values)
+    places, ordinals = places[is_same], ordinals[is_same]
+    if len(places):
+        staging.revive(ordinals, base.column(layout.STATE, ordinals))
+        known, new = state.metadata_of_many(ordinals.tolist()), dict(metadata)
+        for at, ordinal in zip(places.tolist(), ordinals.tolist(), strict=True):
+            packed = new.get(at, NO_METADATA)
+            if packed != known.get(ordinal, NO_METADATA):
+                staging.change_metadata(ordinal, packed, state.id_of(ordinal))
+    return places
+
+
 class StoredGroup(NamedTuple):
     """The documents of a group whose ids are stored: as they are stored, and their matches.
 
@@ -118,10 +177,18 @@ class StoredGroup(NamedTuple):
 class Conflicts:
     """The conflicts of one call that claims documents; groups of documents are decided in order."""
 
-    def __init__(self, given: Arriving) -> None:
-        """Decide about the documents of one call by a rule other than "error", or find none."""
+    def __init__(self, given: Arriving, values: FieldValues = ()) -> None:
+        """Decide about the documents of one call by a rule other than "error", or find none.
+
+        `values`: of fields; only documents that have these are searched.
+        """
         self._ids, self.metadata, self._existing, self._rule = given
+        self.values = values
         self._again = list(given.ids.previous)
+
+    def chosen(self, current: Callable[[int], State]) -> Callable[..., State]:
+        """Return what enters the current state, of the documents that are searched."""
+        return lambda threads=1: current(threads).choose(self.values)
 
     @property
     def unstored(self) -> I64:

@@ -6,11 +6,13 @@ commit that finds no space can be tried again.  When the delta grows large it is
 in memory too, so that queries inside the transaction stay fast.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from simdb.core import kernel
 from simdb.core.arrays import BARE, EMPTY, ORDINALS_MAX, Sketches
 from simdb.core.dtypes import I64, U8, U32, U64
 from simdb.core.errors import FullError, InputError
@@ -32,10 +34,12 @@ from simdb.storage import (
     PassageInfo,
     Run,
     Source,
+    StagedCodes,
     StoredBatch,
     Tombstones,
     Unfinished,
     by_ordinal,
+    codes_of,
     merge as merges,
     rewriting,
     table_names,
@@ -49,6 +53,7 @@ class Saved(NamedTuple):
 
     batches: list[StoredBatch]
     sealed: list[Run]
+    deleted: list[U32]
     # How much there was of each: documents not in a run and the ordinal of the first, batches,
     # deletions, metadata, and entries of the logs.
     marks: tuple[int, int, int, int, tuple[int, int], tuple[int, ...]]
@@ -82,7 +87,11 @@ class Staging:
         self.staged_passages = StagedPassages(first) if store.options.passages else None
         columns = by_ordinal.columns_of(store.options)
         self.staged_columns = {column: StagedBytes(first) for column in columns}
-        logs = (self.times, self.staged_passages, *self.staged_columns.values())
+        known = store.field_codes(base.manifest) if store.options.fields else None
+        self.staged_codes = None if known is None else StagedCodes(known, first)
+        logs = (
+            self.times, self.staged_passages, self.staged_codes, *self.staged_columns.values()
+        )  # fmt: skip
         self._logs = [log for log in logs if log is not None]
         # The packed content of notes by their keys; None for a note that is removed.
         self.notes: dict[bytes, bytes | None] = {}
@@ -176,7 +185,7 @@ class Staging:
     def saved(self) -> Saved:
         """Return the changes staged now, for `restore`."""
         counts = (self.document_count, self.empty_count, self.bare_count, self.content)
-        return Saved(self._batches, self.sealed, self._marks, counts)
+        return Saved(self._batches, self.sealed, self.deleted, self._marks, counts)
 
     def is_settled_since(self, saved: Saved) -> bool:
         """Return whether maintained clusters include changes staged after `saved`."""
@@ -187,13 +196,14 @@ class Staging:
         """Forget the changes staged since `saved`, even a change that was cut off in the middle."""
         self.content = saved.counts[-1]
         is_same = self._batches is saved.batches and self.sealed is saved.sealed
+        is_same &= self.deleted is saved.deleted
         if is_same and self._marks == saved.marks:  # every change first adds to one of these
             return
         self._view = self._joined = self.kept = None
         self._batches, self.sealed = saved.batches, saved.sealed
         self.new_count, self.new_start, batches, deletions, metadata, logs = saved.marks
         del self._batches[batches:]
-        self._tombstones.restore(deletions)
+        self._tombstones.restore(saved.deleted, deletions)
         self.metadata.restore(metadata)
         for log, length in zip(self._logs, logs, strict=True):
             log.restore(length)
@@ -242,7 +252,29 @@ class Staging:
             staged.insert(self._beside(made, column.what))
         if self.times is not None:
             self.times.note(np.arange(first, self.next_ordinal, dtype=np.uint32), times)
+        self._change_codes(first, len(batch), metadata, partial(_named, batch))
         self._count(batch.states, 1)
+
+    def change_metadata(self, ordinal: int, packed: bytes, id: Any) -> None:
+        """Replace the metadata of the live document `id` by others in their stored form."""
+        self.metadata.change(ordinal, packed)
+        name = f"document {id!r}"
+        self._change_codes(ordinal, 1, [(0, packed)], lambda _: name)
+
+    def _change_codes(
+        self, start: int, count: int, metadata: Sequence[tuple[int, bytes]],
+        named: Callable[[int], str],
+    ) -> None:  # fmt: skip
+        """Note the codes of the fields of documents that have new metadata."""
+        if self.staged_codes is not None:
+            fields = self._store.options.fields
+            codes = codes_of(metadata, fields, count, self.id_key, named)
+            self.staged_codes.change(start, codes)
+
+    @property
+    def fields_version(self) -> int:
+        """The version of the codes of fields that are stored."""
+        return self._base.manifest.fields_version
 
     @property
     def passages(self) -> tuple[PassageInfo, ...]:
@@ -260,6 +292,20 @@ class Staging:
             self._view = None
             self._tombstones.delete(ordinals, self.next_ordinal)
             self._count(states, -1)
+
+    def revive(self, ordinals: U32, states: U8) -> None:
+        """Take back the deletion of documents that this transaction has deleted."""
+        self._view = None
+        self._tombstones.revive(ordinals)
+        self._count(states, 1)
+        if self.times is not None:
+            self.times.note(ordinals)
+
+    @property
+    def may_revive(self) -> bool:
+        """Whether stored documents were deleted, and nothing has settled yet what follows."""
+        is_settled = self.maintainer is not None and self.maintainer.is_past(self.next_ordinal, 0)
+        return bool(self.deleted) and not is_settled and self.staged_passages is None
 
     def rebase(self, base: Contents, source: Source) -> None:
         """Move to `base`, the same state read again through `source`."""
@@ -397,3 +443,9 @@ class Staging:
         self.document_count += sign * len(states)
         self.empty_count += sign * int(np.count_nonzero(states == EMPTY))
         self.bare_count += sign * int(np.count_nonzero(states == BARE))
+
+
+def _named(batch: StoredBatch, at: int) -> str:
+    """Name one document of a batch for a message."""
+    part = batch.part(at, at + 1)
+    return f"document {kernel.decode_ids(part.offsets, part.content)[0]!r}"

@@ -24,11 +24,16 @@ from simdb.database.state.state import State
 from simdb.database.write import claim as claims, conflicts
 from simdb.database.write.claim import refereed
 from simdb.database.write.write_state import WriteState
+from simdb.storage import FieldValues
 
 if TYPE_CHECKING:
     from simdb.database.search.judge import Texts
     from simdb.database.search.many import QueryBatch
     from simdb.database.state.store import Store
+
+
+# The ordinal of a document that is not stored.
+NOT_STORED = np.full(1, -1)
 
 
 class Call(NamedTuple):
@@ -43,11 +48,15 @@ class Call(NamedTuple):
     threads: int | None = 1
     progress: Progress | None = None
     skipped: Skipped = Skipped()
+    values: FieldValues = ()
 
     def sketching(self, store: "Store") -> incoming.Sketching:
         """Return how the documents become sketches of a database."""
         threads = thread_count(self.threads)
-        return incoming.Sketching(store.sketcher, self.errors, threads, self.encoding, store.beside)
+        return incoming.Sketching(
+            store.sketcher, self.errors, threads, self.encoding, store.beside,
+            fields=store.options.fields,
+        )  # fmt: skip
 
 
 def insert_one(writing: WriteState, call: Call) -> None:
@@ -69,15 +78,19 @@ def insert(writing: WriteState, call: Call) -> int:
     given, sketches = _sketched(writing, call, call.progress)
     staging, state = writing.staging, writing.current()
     chosen, replaced = conflicts.to_insert(state, given, sketches)
-    conflicts.delete_all(staging, state, replaced)
     batch, packed = incoming.make_batch(given.ids, sketches), given.metadata
+    count, is_back = len(chosen), np.zeros(len(batch), np.bool_)
+    if staging.may_revive:
+        is_back[conflicts.revive(staging, writing.base(), state, batch, packed)] = True
+    conflicts.delete_all(staging, state, replaced)
+    chosen = chosen[~is_back[chosen]]
     if len(chosen) < len(batch):
         batch, packed = incoming.chosen_batch(batch, chosen), incoming.moved(packed, chosen)
     if len(batch):
         staging.insert(batch, packed)
     if len(call.skipped):
         call.skipped.named(incoming.as_list(whole.ids, "ids"))
-    return len(batch)
+    return count
 
 
 def claim_one(writing: WriteState, call: Call, question: Question) -> Match | None:
@@ -90,10 +103,13 @@ def claim_one(writing: WriteState, call: Call, question: Question) -> Match | No
     if is_stored or store.options.decides:
         found = claim(writing, call, question)
         return found[0][0] if found[0] else None
+    state = writing.current().choose(call.values)
+    given = conflicts.Arriving(call.ids, packed, NOT_STORED, call.on_conflict)
+    conflicts.check_claimed(state, given, call.values)
     sketches = _sketch_one(writing, call)
     criterion = criterion_of(store.options, sketches, question, staging.content)
     batch = incoming.batch_of_one(form, sketches)
-    return claims.add_one(staging, writing.current(), batch, packed, criterion)
+    return claims.add_one(staging, state, batch, packed, criterion)
 
 
 def claim(
@@ -114,7 +130,8 @@ def claim(
         writing.current(), sketches, call.documents, question, texts, is_exact=is_exact
     )
     batch = incoming.make_batch(given.ids, sketches)
-    decided = conflicts.Conflicts(given)
+    decided = conflicts.Conflicts(given, call.values)
+    conflicts.check_claimed(writing.current(), given, call.values)
     found = claims.add_new(writing, batch, criterion, decided, call.progress, referee)
     return _spread(found, whole)
 

@@ -58,6 +58,10 @@ class WriteState:
         """Return the committed state that the transaction began from, for the length of a verb."""
         return self._entered(lambda: self._base_view)
 
+    def base(self) -> State:
+        """Return the committed state that the transaction began from, for a verb that runs."""
+        return State(self.store, self._base_view, self.source, self._base.manifest)
+
     def current(self, threads: int = 1) -> State:
         """Return the state with all staged changes, for a verb that has entered already."""
         state = State(self.store, self._view(), self.source, self.staging, staged=self)

@@ -147,7 +147,7 @@ def measure_all(
     offsets, ordinals, similarities = vectors.scan(
         sketches.vectors,
         similarity=criterion.least,
-        skip=state.unweighted(),
+        skip=state.unmeasured(),
         after=after,
         first=first,
     )
@@ -156,7 +156,7 @@ def measure_all(
 
 def nearest(state: State, sketches: Sketches, k: int, by_similarity: bool) -> Rows:
     """Return the best `k` documents of every sketch; see `Method`."""
-    return Rows(*state.vectors().nearest(sketches.vectors, k, state.unweighted()))
+    return Rows(*state.vectors().nearest(sketches.vectors, k, state.unmeasured()))
 
 
 BANDING_METHOD: Method = Method(

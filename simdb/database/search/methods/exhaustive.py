@@ -57,7 +57,7 @@ def search(
     if not scans_vectors(plan):
         return _compare(state, sketches, criterion, plan, first, after)
     found = state.vectors().scan(
-        sketches.vectors, similarity=criterion.least, skip=state.unweighted(), after=after
+        sketches.vectors, similarity=criterion.least, skip=state.unmeasured(), after=after
     )
     return _with_distances(state, sketches, *found)
 
@@ -65,7 +65,7 @@ def search(
 def nearest(state: State, sketches: Sketches, k: int, by_similarity: bool) -> Rows:
     """Return the best `k` documents of every sketch; see `Method`."""
     if by_similarity:
-        found = state.vectors().nearest(sketches.vectors, k, state.unweighted())
+        found = state.vectors().nearest(sketches.vectors, k, state.unmeasured())
         return _with_distances(state, sketches, *found)
     offsets, ordinals, distances = state.scanned().nearest(sketches.bits, k)
     return Rows(offsets, ordinals, distances, estimates(state, sketches, offsets, ordinals))

@@ -8,7 +8,7 @@ import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import Sketches
-from simdb.core.dtypes import F32, I64, U8, U32, Array, Bools
+from simdb.core.dtypes import F32, I64, U32, Array, Bools
 from simdb.core.matches import Match
 from simdb.core.reports import Plan, Probe
 from simdb.core.threads import mapped, parts_of
@@ -17,7 +17,7 @@ from simdb.database.search.method import After, Limit, Method, PairMember
 from simdb.database.search.rows import MANY, Rows
 from simdb.database.state.state import State
 from simdb.plan import NOT_READ, Criterion, HashParts
-from simdb.storage import Run, Table, layout
+from simdb.storage import LeftOut, Run, Table, layout
 
 # So many pairs are compared at a time.
 COMPARED_PAIRS = 1 << 16
@@ -114,7 +114,7 @@ def compare_all(
 ) -> Rows:
     """Return the matches of each query by comparing every stored hash; see `Method`."""
     found = state.vectors().within(
-        sketches.vectors, distance=plan.distance, skip=state.unweighted(), after=after, first=first
+        sketches.vectors, distance=plan.distance, skip=state.unmeasured(), after=after, first=first
     )
     return _rows(found, first)
 
@@ -123,16 +123,16 @@ def compare_all_links(state: State, criterion: Criterion, plan: Plan) -> Iterato
     """Yield all matching pairs by comparing each document with those after it."""
     every, vectors = searched(state, is_measured=False).ordinals, state.vectors()
     parts = (every[part] for part in parts_of(len(every), state.threads, most=256))
-    compare = partial(_with_later, vectors, distance=plan.distance, skip=state.unweighted())
+    compare = partial(_with_later, vectors, distance=plan.distance, skip=state.unmeasured())
     yield from mapped(compare, parts, state.threads)
 
 
 def nearest(state: State, sketches: Sketches, k: int, by_similarity: bool) -> Rows:
     """Return the best `k` documents of every sketch; see `Method`."""
-    return _rows(state.vectors().closest(sketches.vectors, k, state.unweighted()))
+    return _rows(state.vectors().closest(sketches.vectors, k, state.unmeasured()))
 
 
-def _with_later(vectors: Any, own: U32, distance: int, skip: U8 | None) -> Couples:
+def _with_later(vectors: Any, own: U32, distance: int, skip: LeftOut) -> Couples:
     """Return the pairs of some hashes and each with a greater ordinal, by the first ordinal."""
     hashes = vectors.gather(own)
     offsets, right, distances = vectors.within(hashes, distance=distance, skip=skip, after=own)

@@ -1,0 +1,220 @@
+"""Field codes: what documents have in the fields of their metadata that `Options.fields` names.
+
+A code is a hash of 64 bits of one value, as msgpack packs it, keyed by `Manifest.id_key`, so that
+nobody can make values with equal codes; 0 is for a document without the field, or with None there.
+So a search tells by a few numbers whether a document is meant, without a look at its metadata, from
+which the codes can be made again.
+
+A stored value has the codes of `FIELD_ORDINALS` ordinals, after the header: one for each field,
+u64[FIELD_ORDINALS, fields], 0 for ordinals that are not in use.  Its key is the number of the
+chunk.  `Manifest.fields_version` changes whenever codes of stored documents are replaced.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from hashlib import blake2b
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from simdb.core.arrays import sorted_unique
+from simdb.core.checks import shown
+from simdb.core.dtypes import U64
+from simdb.core.errors import CorruptError, InputError
+from simdb.core.reports import Finding
+from simdb.storage import codec, layout
+from simdb.storage.environment import Source
+from simdb.storage.layout import FIELD_ORDINALS
+from simdb.storage.manifest import Manifest
+from simdb.storage.tombstones import ANY_CODE
+
+# The types of values: what else compares equal to one of them is rarely meant.
+PLAIN = (str, int, bool, bytes)
+CODE_BYTES = 8
+REMEDY = "make them again from the metadata: rebuild(), simdb rebuild"
+
+# The number of a field, and the packed value that documents must have in it, None for no value.
+FieldValues = tuple[tuple[int, bytes | None], ...]
+Metadata = Iterable[tuple[int, bytes]]
+Entries = Iterator[tuple[bytes, Any]]
+
+
+def packed_value(field: str, value: Any, what: str) -> bytes | None:
+    """Return the packed value of a field; InputError that names `what` if it has no code."""
+    if value is None:
+        return None
+    if type(value) in PLAIN:
+        with suppress(ValueError, OverflowError):
+            return codec.pack(value)
+    raise InputError(
+        f"the field {field!r} of {what} is {shown(value)}; a field in Options(fields=...) must be a"
+        " str, int (of 64 bits), bool or bytes, or None"
+    )
+
+
+@lru_cache(maxsize=1 << 12)
+def code_of(packed: bytes | None, key: bytes) -> int:
+    """Return the code of a packed value."""
+    if packed is None:
+        return 0
+    code = int.from_bytes(blake2b(packed, digest_size=CODE_BYTES, key=key).digest(), "little")
+    return min(max(code, 1), ANY_CODE - 1)
+
+
+def codes_of(
+    metadata: Metadata, fields: Sequence[str], count: int, key: bytes, named: Callable[[int], str]
+) -> U64:
+    """Return the codes of `count` documents: uint64[count, fields].
+
+    `metadata`: position and stored form of each document that has some.  `named(position)` names a
+    document in the InputError for a value that has no code.
+    """
+    codes = np.zeros((count, len(fields)), np.uint64)
+    for at, packed in metadata:
+        content = codec.unpack(packed, "metadata")
+        for number, field in enumerate(fields if isinstance(content, dict) else ()):
+            if content.get(field) is not None:
+                value = packed_value(field, content[field], named(at))
+                codes[at, number] = code_of(value, key)
+    return codes
+
+
+class FieldCodes:
+    """The codes of all documents in memory; they grow with every commit of one version.
+
+    An older state of this version does not look at later documents, so all states share them.
+    """
+
+    def __init__(self, width: int) -> None:
+        """Begin without documents; each will have `width` codes."""
+        self.codes = np.zeros((0, width), np.uint64)
+        self._count = 0
+        self._lock = Lock()
+
+    def read(self, source: Source, count: int, room: int = 0) -> U64:
+        """Return the codes of documents below `count`, in an array with `room` for so many."""
+        with self._lock:
+            if len(self.codes) < max(count, room):
+                codes = np.zeros((max(count, room) * 5 // 4, self.codes.shape[1]), np.uint64)
+                codes[: self._count] = self.codes[: self._count]
+                self.codes = codes
+            chunk = self._count // FIELD_ORDINALS
+            every = source.every(layout.FIELDS, layout.number_key(chunk))
+            while self._count < count:
+                key, value = next(every, (b"", None))
+                if key != layout.number_key(chunk):
+                    raise CorruptError(f"chunk {chunk} of the codes of fields is missing; {REMEDY}")
+                first, stop = chunk * FIELD_ORDINALS, min((chunk + 1) * FIELD_ORDINALS, count)
+                found = _decoded(key, value, self.codes.shape[1])
+                self.codes[self._count : stop] = found[self._count - first : stop - first]
+                self._count, chunk = stop, chunk + 1
+            return self.codes
+
+
+class StagedCodes:
+    """The codes that a transaction changes, in order; they only grow, or are taken back."""
+
+    def __init__(self, known: FieldCodes, first: int) -> None:
+        """Begin without changes; `first`: the ordinal of the first new document."""
+        self._known = known
+        self._first = first
+        # The first ordinal of each change, and the codes from there on.
+        self._changes: list[tuple[int, U64]] = []
+        self._replacing: int | None = None  # the first change of a stored document
+        # The array that has all codes, and how many changes are in it.
+        self._applied: tuple[U64, int] = (known.codes, 0)
+        self._own: U64 | None = None
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        """Number of changes, for `restore`."""
+        return len(self._changes)
+
+    def restore(self, count: int) -> None:
+        """Forget all changes but the first `count`."""
+        if len(self._changes) > count:
+            del self._changes[count:]
+            self._applied, self._own = (self._known.codes, 0), None
+            if self._replacing is not None and self._replacing >= count:
+                self._replacing = None
+
+    def change(self, start: int, codes: U64) -> None:
+        """Give documents from the ordinal `start` on these codes."""
+        if start < self._first and self._replacing is None:
+            self._replacing = len(self._changes)
+        self._changes.append((start, codes))
+
+    def over(self, source: Source, count: int) -> U64:
+        """Return the codes of all documents below `count`; later changes change the array.
+
+        The codes of new documents lie behind those of stored ones in the array that states share:
+        only the one write transaction writes there.
+        """
+        with self._lock:
+            target = self._known.read(source, self._first, count)
+            if self._replacing is not None:
+                if self._own is None or len(self._own) < count:
+                    self._own = target.copy()
+                target = self._own
+            done = self._applied[1] if self._applied[0] is target else 0
+            for start, codes in self._changes[done:]:
+                target[start : start + len(codes)] = codes
+            self._applied = target, len(self._changes)
+            return target
+
+    def encoded(self, source: Source) -> tuple[list[tuple[bytes, Any]], bool]:
+        """Return keys and values to store, and whether codes of stored documents are replaced."""
+        if not self._changes:
+            return [], False
+        parts = [np.arange(start, start + len(codes)) for start, codes in self._changes]
+        ordinals = np.concatenate(parts)
+        numbers = sorted_unique(ordinals // FIELD_ORDINALS)
+        width = self._known.codes.shape[1]
+        chunks = np.zeros((len(numbers), FIELD_ORDINALS, width), np.uint64)
+        for chunk, key in zip(chunks, map(layout.number_key, numbers.tolist()), strict=True):
+            value = source.find(layout.FIELDS, key)
+            if value is not None:
+                chunk[:] = _decoded(key, value, width)
+        places = np.searchsorted(numbers, ordinals // FIELD_ORDINALS), ordinals % FIELD_ORDINALS
+        stored = tuple(each[ordinals < self._first] for each in places)
+        before = chunks[stored]
+        chunks[places] = np.concatenate([codes for _, codes in self._changes])
+        return list(_encoded(numbers.tolist(), chunks)), bool((chunks[stored] != before).any())
+
+
+def whole_codes(codes: U64) -> Entries:
+    """Yield the keys and values of all chunks, given the codes of every ordinal."""
+    chunks = np.zeros((-(-len(codes) // FIELD_ORDINALS), FIELD_ORDINALS, codes.shape[1]), np.uint64)
+    chunks.reshape(-1, codes.shape[1])[: len(codes)] = codes
+    return _encoded(range(len(chunks)), chunks)
+
+
+def check_codes(
+    source: Source, manifest: Manifest, fields: Sequence[str], metadata: Metadata
+) -> Iterator[Finding]:
+    """Yield a finding unless the stored codes are those of the `metadata`."""
+    count = manifest.next_ordinal
+    try:
+        stored = FieldCodes(len(fields)).read(source, count)[:count]
+        expected = codes_of(metadata, fields, count, manifest.id_key, "ordinal {}".format)
+    except (CorruptError, InputError) as error:
+        yield Finding(layout.FIELDS.decode(), str(error), REMEDY)
+        return
+    for ordinal in np.flatnonzero((stored != expected).any(axis=1))[:1].tolist():
+        why = f"the codes of ordinal {ordinal} are not those of its metadata"
+        yield Finding(layout.FIELDS.decode(), why, REMEDY)
+
+
+def _encoded(numbers: Iterable[int], chunks: U64) -> Entries:
+    for number, chunk in zip(numbers, chunks, strict=True):
+        key = layout.number_key(number)
+        yield key, codec.encode_array(layout.FIELDS_KIND, key, chunk.reshape(-1))
+
+
+def _decoded(key: bytes, value: Any, width: int) -> U64:
+    """Return the codes in a stored chunk: uint64[FIELD_ORDINALS, width]; CorruptError."""
+    count = FIELD_ORDINALS * width
+    found = codec.decode_numbers(layout.FIELDS_KIND, key, value, np.uint64, count)
+    return found.reshape(FIELD_ORDINALS, width)
