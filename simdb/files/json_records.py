@@ -324,7 +324,7 @@ class BlockReader:
             origins=None if self.origins is None else origin + columns.origins,
         )
         yield from with_ids(batch, self.reading)
-        self.first += content.count(LINE_FEED)
+        self.first += kernel.count_lines(content)
 
     def one_by_one(self, content: bytes) -> Found:
         """Yield what the standard library makes of each line or row."""
@@ -342,7 +342,7 @@ class _Lines(BlockReader):
 
     def one_by_one(self, content: bytes) -> Found:
         if content.isspace():
-            self.first += content.count(LINE_FEED)
+            self.first += kernel.count_lines(content)
         else:
             yield from batched(self._records(content.split(LINE_FEED)[:-1]))
 
