@@ -38,7 +38,7 @@ KINDS = {
     "fingerprints": TINY,
     "clusters and times": simdb.Options(**SMALL, keep_clusters="distance", keep_times="seen"),
     "passages and features": simdb.Options(**SMALL, passages=True, features=True),
-    "texts": simdb.Options(**SMALL, texts=True),
+    "texts and fields": simdb.Options(**SMALL, texts=True, fields=["now"]),
     "signatures": simdb.Options(**SMALL, sketch=simdb.Minhash(permutations=32)),
     "hashes": simdb.Options(**SMALL, sketch=simdb.Bits(128)),
     "several tables": simdb.Options(**SMALL, blocks=4, leading=2, distance=2),
@@ -69,7 +69,7 @@ def delete(database, chance):
 def update(database, chance):
     known = list(database)
     if known:
-        database.update_metadata(chance.choice(known), {"now": chance.random()})
+        database.update_metadata(chance.choice(known), {"now": chance.randrange(9)})
 
 
 def note(database, chance):
