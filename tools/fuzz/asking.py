@@ -205,7 +205,7 @@ def find_all(target, model, draw):
     ask = draw.pairs_ask(model)
     if not draw.count and model.is_simhash and draw.chance.random() < 0.15:
         ask |= {"search": "rotation", "recall": draw.chance.choice([0.5, 0.9])}
-    pairs = served(lambda: target.find_all(**ask), ask)
+    pairs = served(lambda: target.find_all(**ask, **model.estimating), ask)
     if pairs is None:
         return f"refused {ask}"
     left = np.array([model.places[id] for id in pairs.left], np.int64)
@@ -249,7 +249,8 @@ def find_clusters(target, model, draw):
     ranks = {id: rank_of(model.metadata[at]) for id, at in model.places.items()}
     is_ranked = any(rank is not None for rank in ranks.values())
     keep = "min:rank" if is_ranked and draw.chance.random() < 0.4 else "first"
-    found = served(lambda: target.find_clusters(policy=policy, keep=keep, **ask), ask)
+    given = ask | model.estimating
+    found = served(lambda: target.find_clusters(policy=policy, keep=keep, **given), ask)
     if found is None:
         return f"refused {ask}"
     groups = [each.ids for each in found]
@@ -316,6 +317,9 @@ def read(target, model, draw):
         assert document.fingerprint.is_empty == (model.kinds[place] == EMPTY)
         if not model.is_minhash and model.kinds[place] != EMPTY:
             assert document.fingerprint.bits == model.entry(document.id).bits
+    if model.options.texts:
+        assert target.texts_many(known) == [model.texts[at] for at in places], "other texts"
+        assert all(target.get(id).text == model.texts[model.places[id]] for id in known[:3])
     if model.options.keep_times != "none":
         times = target.times_many(known).astype(np.int64)
         assert (times == model.times[places]).all(), "other times"
@@ -339,6 +343,7 @@ def holds(database, model):
         is_same = found.is_empty == (model.kinds[at] == EMPTY)
         if not model.is_minhash and not found.is_empty:
             is_same &= found.bits == model.entry(document.id).bits
+        is_same &= not model.options.texts or document.text == model.texts[at]
         if not is_same or document.metadata != model.metadata[at]:
             return False
     if model.options.keep_times == "none":

@@ -110,13 +110,15 @@ def add_if_new(target, model, draw):
     if not draw.count:
         ask["recall"] = 1.0
     now, is_single = draw.tick(), len(ids) == 1 and draw.chance.random() < 0.7
+    is_single &= not model.options.texts  # whose texts decide
 
     def call():
         if is_single:
             row = ids[0], documents[0], metadata[0]
             one = target.add_if_new(*row, on_conflict="error", **ask)
             return [[one] if one else []]
-        return target.add_many_if_new(ids, documents, metadata, on_conflict="error", **ask)
+        given = ask | model.estimating
+        return target.add_many_if_new(ids, documents, metadata, on_conflict="error", **given)
 
     found = stored(call, model, ids, "error")
     told = f"{len(ids)} documents, {ask}"

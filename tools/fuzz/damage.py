@@ -161,6 +161,7 @@ VERBS = {
     "find_clusters": lambda database, specimen, _: database.find_clusters(**specimen.criterion),
     "cluster": lambda database, *_: database.cluster(10),
     "get": lambda database, *_: [database.get(id) for id in (10, 100, "long", "delta 1")],
+    "texts_many": lambda database, *_: database.texts_many([10, 100, "long", "delta 1"]),
     "iter": lambda database, *_: list(database),
     "insert": insert_one,
     "insert_many": insert_many,

@@ -121,6 +121,8 @@ class Few:
             "passages": sketch.unit in ("words", "whitespace") and chance.random() < 0.4,
             "fields": self.fields,
         }
+        # Texts would measure what passages share, and the model estimates it.
+        chosen["texts"] = not chosen["passages"] and chance.random() < 0.4
         if is_minhash:
             if chosen["recall"] == 1.0 or chance.random() < 0.7:
                 rows = chance.randint(1, 5)
@@ -274,6 +276,7 @@ class Many(Few):
             keep_clusters=chance.choice(kept),
             keep_times=chance.choice(["none", "inserted", "seen"]),
             fields=chance.choice([(), ("rank",), ("other", "rank")]),
+            texts=chance.random() < 0.3,
             **({} if polytopes is None else {"polytopes": polytopes}),
         )
 

@@ -36,8 +36,8 @@ class Model:
 
     `rows`: int8[n, dimensions] stored weights, the minima, or the bytes of hashes, which are BARE;
     `kinds`: EMPTY, BARE or WEIGHTED;
-    `times`: seconds; `is_live`: bool[n]; `metadata` and `grains`, the hashes of the n-grams of each
-    document that are chosen where they are stored, are lists.
+    `times`: seconds; `is_live`: bool[n]; `metadata`, `grains`, the hashes of the n-grams of each
+    document that are chosen where they are stored, and `texts`, where these are, are lists.
     """
 
     def __init__(self, options, tally):
@@ -45,7 +45,7 @@ class Model:
         self.is_minhash = isinstance(options.sketch, simdb.Minhash)
         self.is_hashes = isinstance(options.sketch, simdb.Bits)
         self.is_simhash = not self.is_minhash and not self.is_hashes
-        self.ids, self.places, self.metadata, self.grains = [], {}, [], []
+        self.ids, self.places, self.metadata, self.grains, self.texts = [], {}, [], [], []
         self.bits, self.rows, self.kinds = self.sketched([])
         self.times, self.is_live = np.zeros(0, np.int64), np.zeros(0, bool)
 
@@ -85,10 +85,19 @@ class Model:
         self.places |= dict(zip(ids, range(len(self.ids), len(self.ids) + size), strict=True))
         self.ids = self.ids + list(ids)
         self.metadata = self.metadata + list(metadata)
+        if self.options.texts:
+            self.texts = self.texts + [
+                each if isinstance(each, str) else None for each in documents
+            ]
         if self.options.passages:
             self.grains = self.grains + [self.grains_of(text) for text in documents]
         for name, more in added.items():
             setattr(self, name, np.concatenate([getattr(self, name), more]))
+
+    @property
+    def estimating(self):
+        """The argument that leaves decisions to estimates, as the model makes them."""
+        return {"verify": "estimate"} if self.options.texts else {}
 
     def delete(self, ids):
         """Delete stored documents."""

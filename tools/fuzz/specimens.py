@@ -66,6 +66,7 @@ def kinds():
         "idf": tiny | {"sketch": weighted},
         "passages": tiny | {"passages": True},
         "features": tiny | {"features": True},
+        "texts": tiny | {"texts": True},
         "delta only": {},
         "times": {"keep_times": "inserted"},
         "fields": tiny | {"fields": ("n", "at")},
@@ -148,4 +149,5 @@ def everything(database, specimen):
         [str(pair) for pair in database.find_all(**specimen.criterion)],
         [str(pair) for pair in contained(database)],
         [str(each) for each in of_value(database, specimen)],
+        database.texts_many(some) if database.options.texts else [],
     ))  # fmt: skip
