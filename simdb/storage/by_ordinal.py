@@ -48,7 +48,7 @@ ZSTD_RATIO_MOST = 1 << 16
 RENUMBERED_DOCUMENTS = 1 << 14
 RENUMBERED_BYTES = 1 << 26
 
-TEXT = ord("s")  # before each text, as before an id that is one
+TEXT = b"s"  # before each text, as before an id that is one
 _COUNT = struct.Struct("<I")
 _SIZE = struct.Struct("<Q")
 
@@ -215,19 +215,18 @@ def unpack(payload: U8, place: str) -> PackedBytes:
 
 def pack_texts(documents: Any, count: int, errors: str) -> PackedBytes:
     """Return the stored bytes of the texts among `count` documents; of others there are none."""
-    is_array = isinstance(documents, np.ndarray)
+    sizes, known = np.zeros(count, np.int64), []
     if isinstance(documents, TextColumn):
-        filled = zip(documents.contents(), documents.lengths.tolist(), strict=True)
-        contents = [b"s" * (length >= 0) + each for each, length in filled]
-    elif isinstance(documents, list | tuple) or (is_array and documents.dtype.kind in "UO"):
-        contents = [
-            b"s" + each.encode("utf-8", errors) if isinstance(each, str) else b""
-            for each in documents
-        ]
-    else:
-        contents = [b""] * count
-    sizes = np.fromiter(map(len, contents), np.int64, count)
-    return arrays.Ragged(arrays.offsets_of(sizes), np.frombuffer(b"".join(contents), np.uint8))
+        is_text = documents.lengths >= 0
+        known = list(documents.chosen(np.flatnonzero(is_text)).contents())
+        sizes[is_text] = documents.lengths[is_text] + 1
+    elif isinstance(documents, list | tuple | np.ndarray):
+        at = [place for place, each in enumerate(documents) if isinstance(each, str)]
+        known = [documents[place].encode("utf-8", errors) for place in at]
+        sizes[at] = [len(each) + 1 for each in known]
+    # The prefix before each of them.
+    content = TEXT.join([b"", *known])
+    return arrays.Ragged(arrays.offsets_of(sizes), np.frombuffer(content, np.uint8))
 
 
 def text_column(column: PackedBytes, place: str) -> TextColumn:
@@ -238,7 +237,7 @@ def text_column(column: PackedBytes, place: str) -> TextColumn:
     starts = column.offsets[:-1]
     addresses = (values.ctypes.data + 1 + starts).astype(np.uint64)
     is_right = kernel.are_utf8(addresses, lengths)
-    is_right[is_text] &= values[starts[is_text]] == TEXT
+    is_right[is_text] &= values[starts[is_text]] == ord(TEXT)
     if not is_right.all():
         raise CorruptError(f"{place} has no text of document {int(np.argmin(is_right))}")
     return TextColumn(addresses, lengths, (values,))
