@@ -76,11 +76,13 @@ class Bands:
         """Return packed signatures uint8[n, width] as minima uint8 or uint32[n, permutations]."""
         return unpack_minima(vectors, self.sketch.stored_bits)
 
-    def agreements(self, left: U8, right: U8) -> U16:
-        """Count the minima in which packed signatures right[i] agree with left[i], or left[0]."""
-        bits = self.sketch.stored_bits
-        one, other = rows_of_minima(left, bits), rows_of_minima(right, bits)
-        return np.asarray(kernel.agreements(one, other, bits=min(bits, 8)), np.uint16)
+    def rows_of(self, vectors: U8) -> npt.NDArray[Any]:
+        """Return packed signatures uint8[n, width] as the kernel takes them, without a copy."""
+        return rows_of_minima(vectors, self.sketch.stored_bits)
+
+    def agreements(self, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> U16:
+        """Count the equal minima of rows, as of `rows_of`: of right[i] and left[i], or left[0]."""
+        return kernel.agreements(left, right, bits=min(self.sketch.stored_bits, 8))
 
     def searchable(self, fingerprints: U64, vectors: U8) -> U64:
         """Return the keys of some documents in all bands: uint64[n, bands]."""
@@ -88,7 +90,7 @@ class Bands:
         bands, rows, bits = self.banding.bands, self.banding.rows, self.sketch.stored_bits
         for start in range(0, len(vectors), KEYED_SIGNATURES):
             part = slice(start, start + KEYED_SIGNATURES)
-            minima = rows_of_minima(vectors[part], bits)
+            minima = self.rows_of(vectors[part])
             keys[part] = kernel.band_keys(minima, bands=bands, rows=rows, bits=min(bits, 8))
         return keys
 

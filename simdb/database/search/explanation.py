@@ -224,7 +224,7 @@ def _by_signatures(
     faults = _empty(sides)
     agreeing, tables = 0, tuple[int, ...]()
     if not faults:
-        agreeing = int(bands.agreements(*vectors)[0])
+        agreeing = int(bands.agreements(*map(bands.rows_of, vectors))[0])
         tables = tuple(np.flatnonzero(bands.agreeing(*vectors)[0]).tolist())
     similarity = np.float32(0) if faults else estimates([agreeing], sketch)[0]
     counts = f"{agreeing} of {sketch.permutations} minima agree, similarity {similarity:.3f}"

@@ -83,12 +83,12 @@ class SignatureVectors:
 
     def of_pairs(self, queries: U8, which: npt.NDArray[np.integer], ordinals: U32) -> F32:
         """Return the similarities of queries[which[i]] and ordinals[i]."""
-        found = self._compared(self._bands.agreements, lambda part: queries[which[part]], ordinals)
+        found = self._compared(self._agreements, lambda part: queries[which[part]], ordinals)
         return estimates(found, self._bands.sketch)
 
     def between(self, left: U32, right: U32) -> F32:
         """Return the similarities of the stored signatures left[i] and right[i]."""
-        found = self._compared(self._bands.agreements, lambda part: self.gather(left[part]), right)
+        found = self._compared(self._agreements, lambda part: self.gather(left[part]), right)
         return estimates(found, self._bands.sketch)
 
     def shared_bands(self, left: U32, right: U32) -> Bools:
@@ -113,14 +113,15 @@ class SignatureVectors:
         `first`: so many of each segment are enough, 0 for all.  Return offsets, ordinals and
         similarities in the same order as `kernel.Vectors.scan`.
         """
-        least = self._least(similarity)
+        rows, least = self._bands.rows_of(queries), self._least(similarity)
         parts = [(np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint16))]
         for start, vectors in self._segments:
-            for query, own in enumerate(queries):
+            stored = self._bands.rows_of(vectors)
+            for query, own in enumerate(rows):
                 begin = (
-                    0 if after is None else min(max(int(after[query]) + 1 - start, 0), len(vectors))
+                    0 if after is None else min(max(int(after[query]) + 1 - start, 0), len(stored))
                 )
-                agreeing = self._bands.agreements(own[None], vectors[begin:])
+                agreeing = self._bands.agreements(own[None], stored[begin:])
                 (similar,) = (agreeing >= least).nonzero()
                 if not len(similar):
                     continue
@@ -141,15 +142,15 @@ class SignatureVectors:
         All are compared.  Return offsets, ordinals, numbers of minima that differ and similarities,
         the most similar first; of equally similar ones, those with the lowest ordinals.
         """
-        count = self._bands.sketch.permutations
+        rows, count = self._bands.rows_of(queries), self._bands.sketch.permutations
         every = [_Best(k, count) for _ in queries]
         for start, vectors in self._segments:
             # All queries pass over a group of signatures while it is in the cache.
             ordinals = storage.live_ordinals(skip, start, start + len(vectors))
             for first in range(0, len(ordinals), self._group):
                 part = ordinals[first : first + self._group]
-                stored = self._of(start, vectors, part)
-                for query, best in zip(queries, every, strict=True):
+                stored = self._bands.rows_of(self._of(start, vectors, part))
+                for query, best in zip(rows, every, strict=True):
                     best.offer(part, self._bands.agreements(query[None], stored))
         ranks = [np.empty(0, np.uint64), *(best.sorted() for best in every)]
         offsets, found = offsets_of([len(each) for each in ranks[1:]]), np.concatenate(ranks)
@@ -187,6 +188,9 @@ class SignatureVectors:
         starts = range(0, max(len(right), 1), self._group)
         parts = [slice(start, start + self._group) for start in starts]
         return np.concatenate([compare(left_of(part), self.gather(right[part])) for part in parts])
+
+    def _agreements(self, left: U8, right: U8) -> U16:
+        return self._bands.agreements(self._bands.rows_of(left), self._bands.rows_of(right))
 
 
 class _Best:

@@ -665,8 +665,8 @@ class ByBands(_ByTables):
 
     def _alike(self, rows: U8, couples: Couples) -> Couples:
         """Return the couples whose signatures are similar enough, with their similarities."""
-        sketch = self.bands.sketch
-        agreeing = self.bands.agreements(rows[couples.left], rows[couples.right])
+        sketch, minima = self.bands.sketch, self.bands.rows_of(rows)
+        agreeing = self.bands.agreements(minima[couples.left], minima[couples.right])
         similarities = estimates(agreeing, sketch)
         measured = replace(
             couples, distances=differing(similarities, sketch), similarities=similarities
