@@ -6,8 +6,8 @@ import the names of these modules from the module, `from simdb.core.errors impor
 """
 
 __all__ = [
-    "arrays", "arrow", "bits", "checks", "choices", "clusters", "cold", "decoding", "documents",
-    "dtypes", "errors", "fields", "foreign", "keeping", "kernel",
-    "matches", "memory", "options", "previews", "progress", "reports", "scales", "skipped",
-    "stored_options", "text_sketch", "threads", "vector_form",
+    "arrays", "arrow", "bits", "checks", "choices", "clusters", "cold", "compression", "decoding",
+    "documents", "dtypes", "errors", "fields", "foreign", "keeping", "kernel", "matches", "memory",
+    "options", "previews", "progress", "reports", "scales", "skipped", "stored_options",
+    "text_sketch", "threads", "vector_form",
 ]  # fmt: skip

@@ -5,10 +5,10 @@ A kind is what a file holds, in the words of `--format`.
 
 import os
 from collections.abc import Mapping
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from simdb.core.arrow import load_arrow
+from simdb.core.compression import load_zstd
 from simdb.core.errors import OptionError
 from simdb.files.remote import check_remote, is_remote
 
@@ -106,16 +106,6 @@ def unpacked(source: str) -> str:
     """Return a name in lower case, without the ending of a compression."""
     name = source.lower()
     return name.removesuffix(next((each for each in COMPRESSIONS if name.endswith(each)), ""))
-
-
-def load_zstd(purpose: str) -> Any:
-    """Return a module with Zstandard; the OptionError if there is none names `purpose`."""
-    for name in ("compression.zstd", "zstandard"):
-        try:
-            return import_module(name)
-        except ImportError:
-            continue
-    raise OptionError(f"{purpose} needs the package zstandard: pip install zstandard")
 
 
 def _listed(endings: Mapping[str, str]) -> str:

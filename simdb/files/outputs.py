@@ -31,10 +31,11 @@ from functools import partial
 from itertools import chain, count, takewhile
 from typing import IO, Any
 
+from simdb.core.compression import load_zstd
 from simdb.core.errors import Error, FullError, OptionError, full_disk
 from simdb.core.threads import AHEAD, mapped, thread_count
 from simdb.files.content import packed_file
-from simdb.files.formats import FOLDER, GZIP, SHARDS, STANDARD_OUTPUT, ZSTD, Format, load_zstd
+from simdb.files.formats import FOLDER, GZIP, SHARDS, STANDARD_OUTPUT, ZSTD, Format
 from simdb.files.remote import RemoteFiles, is_remote, remote_place
 from simdb.storage import TemporaryFolder, sync_directory
 

@@ -5,9 +5,9 @@ header:
 
     count u32 | bytes of each document u32[n] | bytes
 
-Its key is the first ordinal.  In a column of texts all of this is packed by Zstandard, after its
-size, u64.  A text is an "s" and its UTF-8, and a document that is no text has no bytes;
-`simdb/sketch/exact_similarity.py` has the layout of a packed feature.
+Its key is the first ordinal.  In a column of texts all of this is packed by Zstandard or by zlib
+(`simdb/core/compression.py`), after its size, u64.  A text is an "s" and its UTF-8, and a document
+that is no text has no bytes; `simdb/sketch/exact_similarity.py` has the layout of a packed feature.
 
 Every ordinal in use is in just one value, also that of a deleted document, so a lost value is
 noticed.  Compaction leaves out the bytes of deleted documents.  The sub-database of a column exists
@@ -23,7 +23,8 @@ import numpy as np
 
 from simdb.core import arrays, kernel
 from simdb.core.arrays import NO_BYTES, PackedBytes
-from simdb.core.arrow import TextColumn, load_arrow
+from simdb.core.arrow import TextColumn
+from simdb.core.compression import compressed, decompressed
 from simdb.core.dtypes import U8, U32
 from simdb.core.errors import CorruptError, FormatError
 from simdb.core.options import Options
@@ -39,11 +40,10 @@ FEATURE_BYTES = 1 << 15
 # Texts are packed better by a tenth than in blocks of half as many bytes, and fill their pages.
 TEXT_DOCUMENTS = 1024
 TEXT_BYTES = 1 << 16
-ZSTD_LEVEL = 3
 # Blocks that are this many times smaller on average are packed again when it is convenient.
 SCATTERED = 8
-# Zstandard makes no text smaller by more than this factor.
-ZSTD_RATIO_MOST = 1 << 16
+# Nothing makes a text smaller by more than this factor.
+RATIO_MOST = 1 << 16
 # At most so many documents, or bytes, are renumbered together.
 RENUMBERED_DOCUMENTS = 1 << 14
 RENUMBERED_BYTES = 1 << 26
@@ -87,7 +87,7 @@ class ByOrdinal:
             key = layout.number_key(first + bounds[0])
             payload = pack(column.taken(slice(*bounds)), self.what)
             if self.is_compressed:
-                payload = _SIZE.pack(len(payload)) + _zstd().compress(payload, asbytes=True)
+                payload = _SIZE.pack(len(payload)) + compressed(payload)
             return key, codec.encode_array(self.kind, key, np.frombuffer(payload, np.uint8))
 
         return mapped(stored, self._bounds(column), threads)
@@ -281,17 +281,13 @@ def without(count: int) -> PackedBytes:
     return arrays.Ragged(np.zeros(count + 1, np.int64), np.empty(0, np.uint8))
 
 
-def _zstd() -> Any:
-    return load_arrow("a database with texts").Codec("zstd", compression_level=ZSTD_LEVEL)
-
-
 def _decompressed(payload: U8, place: str) -> U8:
     """Return the payload that was compressed; CorruptError."""
     size = _SIZE.unpack_from(payload.data)[0] if len(payload) >= _SIZE.size else 0
-    if not 0 < size <= min(ZSTD_RATIO_MOST * len(payload), layout.VALUE_BYTES_MAX):
+    if not 0 < size <= min(RATIO_MOST * len(payload), layout.VALUE_BYTES_MAX):
         raise CorruptError(f"{place} says that {size} bytes became {len(payload)}")
     try:
-        content = _zstd().decompress(payload[_SIZE.size :], decompressed_size=size)
-    except OSError as error:
+        content = decompressed(payload[_SIZE.size :].tobytes(), size)
+    except ValueError as error:
         raise CorruptError(f"{place} cannot be decompressed: {error}") from error
     return np.frombuffer(content, np.uint8)

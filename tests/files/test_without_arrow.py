@@ -55,11 +55,13 @@ def test_records_are_deduplicated(source, tmp_path):
 
 
 def test_a_database_needs_none(tmp_path):
-    with simdb.open(tmp_path / "db") as database:
+    options = simdb.Options(texts=True, features=True)
+    with simdb.open(tmp_path / "db", options=options) as database:
         database.insert_many([id for id, _ in ROWS], [text for _, text in ROWS])
         assert [match.id for match in database.query(id="a")] == ["b"]
         assert len(database.find_all()) == 1
         assert [set(each) for each in database.find_clusters()] == [{"a", "b"}]
+        assert [database.get(id).text for id, _ in ROWS] == [text for _, text in ROWS]
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
