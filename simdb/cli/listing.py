@@ -65,18 +65,14 @@ class StoredOptions(SearchOptions):
 
     def check_texts(self, options: simdb.Options) -> None:
         """Raise OptionError for --show, or texts that decide, where there are none."""
-        decides = self.verify not in (None, ESTIMATE)
-        has_features = options.features and self.verify == EXACT
-        needs = {
-            "--show N": self.show is not None,
-            f"--verify {self.verify}": decides and not has_features,
-        }
-        for name, is_given in needs.items():
-            if is_given and self.texts is None and not options.texts:
-                raise simdb.OptionError(
-                    f"{name} needs --texts SOURCE: this database has no texts, so they are read"
-                    " from their source"
-                )
+        known = (None, ESTIMATE, EXACT) if options.features else (None, ESTIMATE)
+        needs = "--show N" if self.show is not None else f"--verify {self.verify}"
+        is_needed = self.show is not None or self.verify not in known
+        if is_needed and self.texts is None and not options.texts:
+            raise simdb.OptionError(
+                f"{needs} needs --texts SOURCE: this database has no texts, so they are read from"
+                " their source"
+            )
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from simdb.core.arrays import ORDINALS_MAX, IdT
 from simdb.core.arrow import checked_arrow, read_batches
 from simdb.core.choices import ErrorsName, MatchName, MethodName, OnError, PolicyName, VerifyName
 from simdb.core.decoding import UTF8, as_text, known_encoding
-from simdb.core.documents import Document
+from simdb.core.documents import NO_TEXT, Document
 from simdb.core.dtypes import U32
 from simdb.core.errors import InputError, OptionError
 from simdb.core.foreign import answering, hinting
@@ -657,10 +657,7 @@ class Reading(Protocol[IdT]):
         NotFoundError for the first unknown id.
         """
         if not self._store.options.texts:
-            raise OptionError(
-                f"{self._store.environment.path} stores no texts; create a database with"
-                " Options(texts=True) and insert the documents there"
-            )
+            raise OptionError(f"of {self._store.environment.path}, {NO_TEXT}")
         listed = as_list(ids, "ids")
         with self._searcher() as searcher:
             found: list[str | None] = in_order(parts_by_ids(searcher, listed, known_texts))

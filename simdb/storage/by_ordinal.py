@@ -52,6 +52,11 @@ TEXT = b"s"  # before each text, as before an id that is one
 _COUNT = struct.Struct("<I")
 _SIZE = struct.Struct("<Q")
 
+LOST = (
+    "restore the database from a copy or a dump; or go on without what is lost,"
+    " rebuild(drop_damaged=True), simdb rebuild --drop-damaged"
+)
+
 # Ordinals that ascend, and the bytes of each.
 Numbered = tuple[U32, PackedBytes]
 
@@ -68,15 +73,6 @@ class ByOrdinal:
     def what(self) -> str:
         """What documents have in this column."""
         return self.name.decode()
-
-    @property
-    def remedy(self) -> str:
-        """What to do if some of it is lost."""
-        return (
-            "restore the database from a copy or a dump; or let estimates decide about the"
-            f" documents that have lost their {self.what}, rebuild(drop_damaged=True), simdb"
-            " rebuild --drop-damaged"
-        )
 
     def encode(
         self, first: int, column: PackedBytes, threads: int = 1
@@ -110,9 +106,7 @@ class ByOrdinal:
             first, block = (ordinal, NO_BYTES) if found is None else self.decode(*found)
             stop = int(np.searchsorted(ordinals, first + len(block)))
             if stop <= at:
-                raise CorruptError(
-                    f"the {self.what} of ordinal {ordinal} are missing; {self.remedy}"
-                )
+                raise CorruptError(f"the {self.what} of ordinal {ordinal} are missing; {LOST}")
             parts.append(block.taken(ordinals[at:stop].astype(np.int64) - first))
             at = stop
         return arrays.joined_ragged(parts) or NO_BYTES
@@ -263,17 +257,17 @@ def check_columns(
     """
     for column in columns_of(options):
         for why, _, _ in column.damage(source, count):
-            yield Finding(column.what, why, column.remedy)
+            yield Finding(column.what, why, LOST)
         for ordinals, block in column.blocks(source, skips_damage=True) if deep else ():
             place = f"the {column.what} from ordinal {ordinals[0]} on"
             if column is FEATURES and (np.diff(block.offsets) % packed_bytes).any():
                 why = f"{place} have no whole number of entries"
-                yield Finding(column.what, why, column.remedy)
+                yield Finding(column.what, why, LOST)
             if column is TEXTS:
                 try:
                     text_column(block, place)
                 except CorruptError as error:
-                    yield Finding(column.what, str(error), column.remedy)
+                    yield Finding(column.what, str(error), LOST)
 
 
 def without(count: int) -> PackedBytes:

@@ -167,7 +167,7 @@ def test_a_database_without_texts_says_how_to_have_them(tmp_path):
         for found in (database["a"], database.query(FOX)[0]):
             with pytest.raises(simdb.OptionError, match=r"no texts are stored; .*\(texts=True"):
                 _ = found.text
-        with pytest.raises(simdb.OptionError, match=r"stores no texts; create .*\(texts=True"):
+        with pytest.raises(simdb.OptionError, match=r"no texts are stored; create .*\(texts=True"):
             database.texts_many(["a"])
         assert layout.TEXTS not in database._store.environment.handles
         assert "texts" not in database.stats().options

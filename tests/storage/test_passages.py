@@ -55,8 +55,9 @@ def assert_passages(database, texts):
         packed = database._store.exact_similarity().packed(
             [texts[id] for id in ids], errors="strict"
         )
-        assert np.array_equal(state.features(live).offsets, packed.offsets)
-        assert np.array_equal(state.features(live).values, packed.values)
+        assert list(state.texts(live)) == [texts[id] for id in ids]
+        assert np.array_equal(state.beside(by_ordinal.FEATURES, live).offsets, packed.offsets)
+        assert np.array_equal(state.beside(by_ordinal.FEATURES, live).values, packed.values)
         keys = {bytes(key) for key, _ in state.source.every(layout.PASSAGES)}
         assert keys == {key for row in state.counts.passages for key in row.value_keys()}
 

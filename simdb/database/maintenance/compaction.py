@@ -182,18 +182,6 @@ def put_codes(writer: Writer, manifest: Manifest, codes: U64) -> Manifest:
     return replace(manifest, fields_version=manifest.fields_version + 1)
 
 
-def put_column(
-    writer: Writer,
-    column: by_ordinal.ByOrdinal,
-    blocks: Iterator[by_ordinal.Numbered],
-    kept: U32,
-    threads: int,
-) -> None:
-    """Replace all of a column by ordinal by what `blocks` have of the documents `kept`."""
-    writer.clear(column.name)
-    writer.put_all(column.name, column.renumbered(blocks, kept, threads))
-
-
 def file_bytes(store: Store) -> int:
     """Return the bytes of the data file on the disk."""
     return store.environment.presence.data_bytes
@@ -308,7 +296,9 @@ def _write_all(
         renumber_metadata(writer, metadata.read_all(source), _kept(base))
     for column in by_ordinal.columns_of(store.options):
         if base.manifest.deleted_count or column.is_scattered(source):
-            put_column(writer, column, column.blocks(source), _kept(base), threads)
+            blocks = column.renumbered(column.blocks(source), _kept(base), threads)
+            writer.clear(column.name)
+            writer.put_all(column.name, blocks)
     if store.options.keeps_times:
         times = metadata.read_times(source.every(layout.TIMES), manifest.next_ordinal)
         put_times(writer, times[_kept(base)])

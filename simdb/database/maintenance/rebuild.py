@@ -35,7 +35,6 @@ from simdb.database.maintenance.compaction import (
     copied,
     file_bytes,
     put_codes,
-    put_column,
     put_times,
     renumber_metadata,
     shrink,
@@ -322,7 +321,8 @@ def _write(
     writer.clear(layout.METADATA)
     renumber_metadata(writer, salvage.sound_metadata(source), kept)
     for column in by_ordinal.columns_of(options):
-        put_column(writer, column, column.blocks(source, skips_damage=True), kept, threads)
+        blocks = column.blocks(source, skips_damage=True)
+        writer.put_all(column.name, column.renumbered(blocks, kept, threads))
     if times is not None:
         put_times(writer, times[kept])
     write_notes(writer, dict.fromkeys(key for key, _ in records.damaged_notes(source)))

@@ -43,7 +43,7 @@ from simdb.database.search.searcher import (
     parts_by_ids,
     stored_queries,
 )
-from simdb.database.state.documents import known_ordinals
+from simdb.database.state.documents import known_ordinals, known_texts
 from simdb.database.state.state import Origin, State
 from simdb.database.state.store import Store
 from simdb.database.state.view import FINGERPRINTS
@@ -228,7 +228,7 @@ def measured(
             if (values[last], following) > (most[following], last):
                 break
         part = np.sort(part)
-        read = texts_of(state, distinct[part], question.texts)
+        read = texts_of(question.texts, state, distinct[part])
         known = [at for at, text in zip(part.tolist(), read, strict=True) if text is not None]
         kept = [text for text in read if text is not None]
         if len(kept) < len(read):
@@ -246,7 +246,7 @@ def measured(
     return found.chosen((values >= question.least) & (values > 0)).best()
 
 
-def texts_of(state: State, ordinals: U32, texts: Reader) -> Sequence[Any]:
+def texts_of(texts: Reader, state: State, ordinals: U32) -> Sequence[Any]:
     """Return the texts of documents, None for one that is not known; InputError for no text."""
     read = list(as_texts(texts(state, ordinals), errors="replace"))
     for ordinal, text in zip(ordinals.tolist(), read, strict=True):
@@ -254,13 +254,6 @@ def texts_of(state: State, ordinals: U32, texts: Reader) -> Sequence[Any]:
             id, kind = state.id_of(ordinal), type(text).__name__
             raise InputError(f"texts= gave no text of {id!r} but {kind}")
     return read
-
-
-def _texts_by_ids(texts: Reader, state: State, ids: list[Any]) -> list[Any]:
-    """Return the texts of stored documents."""
-    ordinals, which = np.unique(known_ordinals(state, ids), return_inverse=True)
-    read = texts_of(state, ordinals, texts)
-    return [read[at] for at in which]
 
 
 def _possible(state: State, asked: ContainmentQuery, least: float) -> tuple[U32, F64]:
@@ -345,7 +338,8 @@ def _of_stored(searcher: Searcher, ids: list[Any], question: ContainedQuestion) 
     stored: list[_Query] = in_order(parts_by_ids(searcher, ids, _stored))
     if question.texts is None:
         return stored
-    texts = in_order(parts_by_ids(searcher, ids, partial(_texts_by_ids, question.texts)))
+    read = partial(texts_of, question.texts)
+    texts = in_order(parts_by_ids(searcher, ids, partial(known_texts, read=read)))
     for id, text in zip(ids, texts, strict=True):
         if not isinstance(text, str):
             raise InputError(f"texts= has no text of {id!r}, which is the query; got {text!r:.50}")
@@ -499,7 +493,7 @@ def _measured_pairs(state: State, question: ContainedQuestion) -> Iterator[tuple
     live = state.live()
     for start in range(0, len(live), MEASURED_TOGETHER):
         part = live[start : start + MEASURED_TOGETHER]
-        texts = texts_of(state, part, question.texts)
+        texts = texts_of(question.texts, state, part)
         if any(text is None for text in texts):
             missing = next(at for at, text in enumerate(texts) if text is None)
             (id,) = state.identifiers(part).decode(part[missing : missing + 1])

@@ -27,6 +27,7 @@ from simdb.database.search.question import Question, of_pairs
 from simdb.database.state.state import State
 from simdb.plan import Criterion
 from simdb.sketch import ExactPairs, ExactSimilarity, RecurringPairs, gram_sketch
+from simdb.storage import by_ordinal
 
 ESTIMATE: Final = "estimate"
 EXACT: Final = "exact"
@@ -182,7 +183,8 @@ class Judge:
         known = self._remembered.find(left[order], right[order])
         is_new = np.isnan(known)
         yield order[~is_new], known[~is_new]
-        read, features = partial(texts, state), state.features if self._has_features else None
+        read, own = partial(texts, state), partial(state.beside, by_ordinal.FEATURES)
+        features = own if self._has_features else None
         parts = self._pairs.parts(read, left, right, order[is_new], state.threads, features)
         for chosen, exact in parts:
             yield chosen, exact

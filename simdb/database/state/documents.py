@@ -1,5 +1,6 @@
 """Stored documents: their ordinals by id, some drawn at random, and their sketches as columns."""
 
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -112,10 +113,13 @@ def known_times(state: State, ids: list[Any]) -> U32:
     return times
 
 
-def known_texts(state: State, ids: list[Any]) -> list[Any]:
+def known_texts(
+    state: State, ids: list[Any], read: Callable[[State, U32], Sequence[Any]] = State.texts
+) -> list[Any]:
     """Return the texts of stored documents, None for what is no text; NotFoundError."""
     ordinals, which = np.unique(known_ordinals(state, ids), return_inverse=True)
-    return list(state.texts(ordinals).chosen(which))
+    texts = list(read(state, ordinals))
+    return [texts[at] for at in which]
 
 
 def are_stored(state: State, ids: list[Any]) -> Bools:

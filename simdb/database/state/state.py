@@ -305,10 +305,6 @@ class State:
         staged = None if self._staged is None else self._staged.changes.staged_passages
         return view.passages if staged is None else Passages(view.passages.runs, staged.entries())
 
-    def features(self, ordinals: U32) -> arrays.PackedFeatures:
-        """Return the packed features of documents, whose ordinals ascend, deleted or not."""
-        return self.beside(by_ordinal.FEATURES, ordinals)
-
     def texts(self, ordinals: U32) -> TextColumn:
         """Return the stored texts of documents, whose ordinals ascend; None if it is no text."""
         return by_ordinal.text_column(self.beside(by_ordinal.TEXTS, ordinals), "the stored texts")
