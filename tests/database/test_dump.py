@@ -392,7 +392,7 @@ def test_what_is_no_dump_or_no_place_for_one_is_named(filled, tmp_path, monkeypa
     content = dumped(filled)
     (tmp_path / "empty").mkdir()
     for name in ("db", "empty"):
-        with pytest.raises(simdb.ExistsError, match="new directory"):
+        with pytest.raises(simdb.ExistsError, match="give another path"):
             simdb.load(io.BytesIO(content), tmp_path / name)
     newer = content.replace(b"\1\0\0\0002\0", b"\1\0\0\0003\0")
     with pytest.raises(simdb.FormatError, match="newer simdb"):
