@@ -1,6 +1,6 @@
 """Repeats: deduplication beside a database again and again, beside a dict and a double loop.
 
-A world is one database with features, so that texts decide everything, and some inputs that come
+A world is one database with features or texts, so that these decide all, and some inputs that come
 again: changed, grown, in another order, after documents were deleted or replaced, after the
 database was moved, and after a kill.  A call is `deduplicate`, of rows or of a file, or the
 command; some have `against=` or `unit=`.  The oracle says which rows stay and what is stored then.
@@ -66,7 +66,8 @@ class World:
         self.number = 0
         claims.CLAIMED_ROWS, intake.BATCH_DOCUMENTS = chance.choices([1, 3, 1 << 12], k=2)
         delta = chance.choice([2, 16, 4096])
-        made = simdb.Options(sketch=self.sketch, features=True, delta_documents=delta)
+        decides = {chance.choice(["features", "texts"]): True}
+        made = simdb.Options(sketch=self.sketch, delta_documents=delta, **decides)
         simdb.open(self.path, options=made).close()
 
     def _bits(self, text):
@@ -218,6 +219,8 @@ class World:
             self.adopt(rows, expected, matches)
         with simdb.open(self.path, "r") as database:
             assert set(database) == set(self.stored), f"{way} {how}"
+            if database.options.texts:
+                assert database.texts_many(list(self.stored)) == list(self.stored.values())
 
     def expected(self, rows, is_command, name, how):
         """Return which rows stay and why, or None if the call must be refused."""
