@@ -13,25 +13,10 @@ from typing import Any, NamedTuple
 
 import simdb
 from simdb import files, jobs
+from simdb.cli.options import option_groups, sketch_options
 from simdb.cli.options.declare import Positive
 from simdb.cli.options.intake import Intake, KeptOutput, is_default
 from simdb.cli.options.opening import begin_write, open_or_create
-from simdb.cli.options.option_groups import (
-    DocumentOptions,
-    ListingOptions,
-    SearchOptions,
-    given_memory,
-    given_search,
-    with_nulls,
-)
-from simdb.cli.options.sketch_options import (
-    BITS,
-    Given,
-    SketchOptions,
-    allowed,
-    check_given,
-    make_sketch,
-)
 from simdb.cli.options.texts import (
     Beginnings,
     Shown,
@@ -105,7 +90,7 @@ class StoreOptions:
 
     def opened(
         self,
-        sketch: Given,
+        sketch: sketch_options.Given,
         intake: Intake,
         allow: Collection[str],
         given: "GivenRun",
@@ -119,7 +104,7 @@ class StoreOptions:
         path, has_parts = self.db or "", given.unit != jobs.DOCUMENT
 
         def make_options() -> simdb.Options:
-            made = make_sketch(sketch)
+            made = sketch_options.make_sketch(sketch)
             if has_parts:
                 return simdb.Options(sketch=made)
             # Documents that were not seen for long can then be dropped without foresight.
@@ -129,7 +114,7 @@ class StoreOptions:
             )
 
         def tried_out(database: simdb.Database) -> None:
-            check_given(sketch, database.options.sketch, path)
+            sketch_options.check_given(sketch, database.options.sketch, path)
             has = database.options.features, database.options.texts
             for name, is_given, is_kept in zip(
                 ("--features", "--store-texts"), (self.features, self.store_texts), has, strict=True
@@ -148,7 +133,7 @@ class StoreOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DuplicateOptions(SearchOptions):
+class DuplicateOptions(option_groups.SearchOptions):
     """The options of `simdb dedup` about duplicates."""
 
     similarity: float | None = None
@@ -177,14 +162,14 @@ class DuplicateOptions(SearchOptions):
         for name, value in named.items():
             if has_hashes and value is not None:
                 raise OptionError(f"{name} works only with texts; hashes match by --distance")
-        memory = given_memory(self.memory)
+        memory = option_groups.given_memory(self.memory)
         check_memory("--memory", memory)
         if self.max_share is not None:
             share("--max-share", self.max_share)
         return jobs.DedupQuestion(
             self.similarity, self.distance, self.recall, ESTIMATE if has_hashes else self.verify,
-            self.policy, self.max_share, threads=thread_count(), search=given_search(self.search),
-            memory=memory, lose=lose_of(self.rule, self.lose),
+            self.policy, self.max_share, threads=thread_count(), memory=memory,
+            search=option_groups.given_search(self.search), lose=lose_of(self.rule, self.lose),
         )  # fmt: skip
 
     def check(self, db: str | None, against: Sequence[str], run: str | None) -> None:
@@ -208,7 +193,7 @@ class DuplicateOptions(SearchOptions):
     ) -> files.SourceOptions:
         """Return how to read the sources, with what --on-null, --keep and --memory say."""
         return replace(
-            with_nulls(reading, self.on_null, "keep"),
+            option_groups.with_nulls(reading, self.on_null, "keep"),
             fields=tuple(filter(None, [keeping.parse(self.keep).field])), memory=question.memory,
         )  # fmt: skip
 
@@ -269,18 +254,18 @@ class ResultOptions:
 
 def dedup(
     sources: list[str],
-    chosen: SketchOptions,
+    chosen: sketch_options.SketchOptions,
     *,
     store: StoreOptions,
     duplicates: DuplicateOptions,
     results: ResultOptions,
-    listing: ListingOptions,
-    inputs: DocumentOptions,
+    listing: option_groups.ListingOptions,
+    inputs: option_groups.DocumentOptions,
     allow: list[str] | None = None,
 ) -> None:
     """Find near-duplicate documents in files, folders and records."""
     sketch = chosen.given(inputs.bits)
-    allow, has_database = allowed(sketch, allow), store.db is not None
+    allow, has_database = sketch_options.allowed(sketch, allow), store.db is not None
     given = _checked(sources, sketch, store, duplicates, results, inputs)
     with (
         files.Outputs() as outputs,
@@ -349,11 +334,11 @@ class GivenRun(NamedTuple):
 
 def _checked(
     sources: list[str],
-    sketch: Given,
+    sketch: sketch_options.Given,
     store: StoreOptions,
     given: DuplicateOptions,
     results: ResultOptions,
-    inputs: DocumentOptions,
+    inputs: option_groups.DocumentOptions,
 ) -> GivenRun:
     """Return what the options say; OptionError or InputError for what cannot be done."""
     reading = inputs.reading(store.db, *(given.against or []))
@@ -391,7 +376,7 @@ class ShownRows:
     """The rows of a run, on their way to --groups, to --report and to standard output."""
 
     results: ResultOptions
-    listing: ListingOptions
+    listing: option_groups.ListingOptions
     intake: Intake
     survivors: files.SurvivorOutput | None
     spool: files.Spool
@@ -437,7 +422,7 @@ class ShownRows:
             print_note(self.row_file.note("there are no duplicates"))
 
 
-def taken_unit(sketch: Given) -> str:
+def taken_unit(sketch: sketch_options.Given) -> str:
     """Return the unit that --unit asks for, and take it from the options of the sketch.
 
     There --unit says what a token is; then the unit is a document.
@@ -459,7 +444,7 @@ def _check_parts(reading: files.SourceOptions, kept: KeptOutput) -> None:
 
 @contextmanager
 def _opened_against(
-    given: GivenRun, sketch: Given, progress: Progress, allow: Collection[str]
+    given: GivenRun, sketch: sketch_options.Given, progress: Progress, allow: Collection[str]
 ) -> Iterator[tuple[jobs.Reference | None, Intake | None]]:
     """Yield what --against names, open until the input is compared, and how files are read."""
     against, reading = given.against, given.reading
@@ -480,8 +465,8 @@ def _opened_against(
 
         def batches() -> Iterator[files.Batch]:
             found = intake.batches(None)
-            if BITS in sketch:
-                hashes = HashSketcher(simdb.Bits(sketch[BITS]))
+            if sketch_options.BITS in sketch:
+                hashes = HashSketcher(simdb.Bits(sketch[sketch_options.BITS]))
                 intake.expect(hashes.options)
                 found = intake.readable(found, hashes, own.on_error)
             yield from found
@@ -509,12 +494,14 @@ def _known(
 
 
 def _options(
-    sketch: Given, reference: jobs.Reference | None, known: Callable[[simdb.Database], Any]
+    sketch: sketch_options.Given,
+    reference: jobs.Reference | None,
+    known: Callable[[simdb.Database], Any],
 ) -> simdb.Options:
     """Return the options of the database of --against, or those given."""
     if not isinstance(reference, jobs.DatabaseReference):
-        return simdb.Options(sketch=make_sketch(sketch))
-    check_given(sketch, reference.held.options.sketch, reference.held.path)
+        return simdb.Options(sketch=sketch_options.make_sketch(sketch))
+    sketch_options.check_given(sketch, reference.held.options.sketch, reference.held.path)
     reference.known = known(reference.held) or reference.known
     return reference.held.options
 

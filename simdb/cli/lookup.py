@@ -14,17 +14,10 @@ import numpy as np
 
 import simdb
 from simdb import files
+from simdb.cli.options import option_groups
 from simdb.cli.options.declare import Positive
 from simdb.cli.options.intake import Intake, KeptOutput, is_default
 from simdb.cli.options.opening import one_state, open_either
-from simdb.cli.options.option_groups import (
-    DocumentOptions,
-    ListingOptions,
-    SearchOptions,
-    check_nearest,
-    given_where,
-    with_nulls,
-)
 from simdb.cli.options.sketch_options import SketchOptions, check_given
 from simdb.cli.options.texts import TextsOfIds, own_texts, text_beginning, texts_by_id
 from simdb.cli.output.progress import Progress
@@ -38,7 +31,7 @@ KINDS = "a .jsonl, .csv, .tsv or .parquet file, also with .gz or .zst, or FOLDER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookupOptions(SearchOptions):
+class LookupOptions(option_groups.SearchOptions):
     """What `simdb lookup` looks for."""
 
     every: Annotated[bool, "--all"] = False
@@ -51,7 +44,7 @@ class LookupOptions(SearchOptions):
             "--similarity": self.similarity, "--distance": self.distance, "--search": self.search,
             "--all": self.every or None,
         }  # fmt: skip
-        check_nearest(self.nearest, others)
+        option_groups.check_nearest(self.nearest, others)
 
     def found(
         self,
@@ -60,7 +53,7 @@ class LookupOptions(SearchOptions):
         on_error: OnError = RAISE,
     ) -> simdb.Matches:
         """Return what a database, or a snapshot of one, has for each of some texts."""
-        where = given_where(self.where, held.options.fields)
+        where = option_groups.given_where(self.where, held.options.fields)
         if self.nearest is not None:
             return held.nearest_many(
                 texts, self.nearest, recall=self.recall, where=where, on_error=on_error
@@ -116,15 +109,15 @@ def lookup(
     texts: list[str] | None = None,
     on_null: NullName | None = None,
     outputs: LookupOutputs,
-    listing: ListingOptions,
-    inputs: DocumentOptions,
+    listing: option_groups.ListingOptions,
+    inputs: option_groups.DocumentOptions,
     allow: list[str] | None = None,
 ) -> None:
     """Show which documents a database has already, and store nothing."""
     wanted.check()
     form = outputs.check(wanted.nearest)
     sources = files.expanded(sources)
-    reading = with_nulls(inputs.reading(db), on_null)
+    reading = option_groups.with_nulls(inputs.reading(db), on_null)
     files.check_sources([*sources, *(texts or [])], reading)
     outputs.check_places(sources, texts, db)
     with (

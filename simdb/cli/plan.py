@@ -7,16 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import simdb
+from simdb.cli.options import sketch_options
 from simdb.cli.options.opening import open_either
 from simdb.cli.options.option_groups import SearchOptions, given_memory
-from simdb.cli.options.sketch_options import (
-    BITS,
-    MINHASH,
-    Given,
-    SketchOptions,
-    check_given,
-    make_sketch,
-)
 from simdb.cli.output import render
 from simdb.core.choices import ClustersName, TimesName
 from simdb.database import Question, plan_without_database
@@ -78,7 +71,7 @@ class CreatedOptions(TableOptions):
 def plan(
     db: str | None = None,
     *,
-    chosen: SketchOptions,
+    chosen: sketch_options.SketchOptions,
     bits: int | None = None,
     documents: float | None = None,
     tables: PlannedOptions,
@@ -96,7 +89,7 @@ def plan(
                 " and --memory by the machine; leave them out"
             )
         with open_either(db) as database:
-            check_given(sketch, database.options.sketch, db)
+            sketch_options.check_given(sketch, database.options.sketch, db)
             found = database.plan(documents, pairs=pairs, **wanted.criterion)
         _print_plan(found)
         return
@@ -105,7 +98,7 @@ def plan(
     if documents is None:
         raise simdb.OptionError("plan needs either DB or --documents N")
     stored = _stored_weights(None if weights else weights, sketch)
-    options = simdb.Options(sketch=make_sketch(sketch | stored), **given)
+    options = simdb.Options(sketch=sketch_options.make_sketch(sketch | stored), **given)
     question = Question(**wanted.criterion)
     found = plan_without_database(
         options, documents, question, has_weights=weights is not False, memory=given_memory(memory)
@@ -115,7 +108,7 @@ def plan(
 
 def create(
     db: str,
-    chosen: SketchOptions,
+    chosen: sketch_options.SketchOptions,
     *,
     bits: int | None = None,
     volatility: bool | None = None,
@@ -124,7 +117,7 @@ def create(
     """Create an empty database; its options are stored with it and cannot be changed."""
     sketch = chosen.given(bits)
     stored = _stored_weights(volatility, sketch)
-    options = simdb.Options(sketch=make_sketch(sketch | stored), **made.given())
+    options = simdb.Options(sketch=sketch_options.make_sketch(sketch | stored), **made.given())
     with simdb.open(db, "x", options=options) as database:
         render.print_one({"path": db, "options": database.stats().options})
 
@@ -183,11 +176,11 @@ def _speed(seconds: float) -> dict[str, Any]:
     }
 
 
-def _stored_weights(volatility: bool | None, sketch: Given) -> dict[str, bool]:
+def _stored_weights(volatility: bool | None, sketch: sketch_options.Given) -> dict[str, bool]:
     """Return the setting of a sketch that --volatility or --no-weights means, if it was given."""
     if volatility is None:
         return {}
-    for other in (MINHASH, BITS):
+    for other in (sketch_options.MINHASH, sketch_options.BITS):
         if other in sketch:
             raise simdb.OptionError(
                 "--volatility, --no-volatility and --no-weights work only with fingerprints of"

@@ -31,21 +31,7 @@ from simdb.database import clusters, search as searches
 from simdb.database.search import filters, one
 from simdb.database.search.question import Question, bounded, check_limit, is_maintained
 from simdb.database.search.searcher import Queries, Searcher, drawn_ids, in_order, parts_by_ids
-from simdb.database.state.documents import (
-    are_stored,
-    document_count,
-    documents_of,
-    find_ids,
-    ids_of,
-    items_of,
-    known_documents,
-    known_ordinals,
-    known_texts,
-    known_times,
-    no_sketches,
-    sketch_columns,
-    stored_bits,
-)
+from simdb.database.state import documents as stored
 from simdb.database.state.incoming import Sketching, as_list, as_lists, without_unreadable
 from simdb.database.state.state import State
 from simdb.database.state.store import Store
@@ -63,7 +49,6 @@ if TYPE_CHECKING:
 ITERATED_IDS = 4096
 ITERATED_DOCUMENTS = 1024
 EXPORTED_DOCUMENTS = 1 << 14
-# No limit, where, accept, contained and texts.
 
 Default = TypeVar("Default")
 Read = TypeVar("Read")
@@ -522,9 +507,9 @@ class Reading(Protocol[IdT]):
                     " or create a database with Options(keep_clusters='distance') or 'similarity'"
                 )
         with self._state_of(id) as state:
-            (ordinal,) = known_ordinals(state, [id])
+            (ordinal,) = stored.known_ordinals(state, [id])
             members = state.membership().members(int(ordinal), state.next_ordinal)
-            return ids_of(state, members)
+            return stored.ids_of(state, members)
 
     def compare(
         self,
@@ -547,7 +532,7 @@ class Reading(Protocol[IdT]):
         is_exact = searches.judge.check_verification(verify, texts, options)
         both = as_lists(left, right)
         with self._chosen(None, count, ids=[*both[0], *both[1]]) as state:
-            ordinals = [known_ordinals(state, ids) for ids in both]
+            ordinals = [stored.known_ordinals(state, ids) for ids in both]
             found = searches.couples.compared(state, *ordinals)
             if is_exact:
                 judge = searches.judge.judge_of(state, Question(verify=verify), texts)
@@ -566,29 +551,27 @@ class Reading(Protocol[IdT]):
         `database[id]` raises NotFoundError instead.
         """
         with self._state_of(id) as state:
-            found = find_ids(state, [id])
+            found = stored.find_ids(state, [id])
             if found[0] < 0:
                 return default
-            (document,) = documents_of(state, [id], found.astype(np.uint32))
+            (document,) = stored.documents_of(state, [id], found.astype(np.uint32))
         return self._readable(document)
 
     def get_many(self, ids: Iterable[IdT]) -> list[Document[IdT]]:
         """Return the stored documents `ids`, in order; NotFoundError for the first unknown id."""
-        listed = as_list(ids, "ids")
-        with self._searcher() as searcher:
-            found: list[Document[IdT]] = in_order(parts_by_ids(searcher, listed, known_documents))
+        found: list[Document[IdT]] = self._read_of(ids, stored.known_documents)
         return self._readable(found)
 
     def keys(self) -> Iterator[IdT]:
         """Yield the ids of the documents stored now, in the order of insertion."""
-        return self._each_part(ITERATED_IDS, ids_of)
+        return self._each_part(ITERATED_IDS, stored.ids_of)
 
     def items(self) -> Iterator[tuple[IdT, Document[IdT]]]:
         """Yield the id and the document of each document stored now, in the order of insertion.
 
         A thousand documents are in memory at a time.  Later changes to the database are not seen.
         """
-        for id, document in self._each_part(ITERATED_DOCUMENTS, items_of):
+        for id, document in self._each_part(ITERATED_DOCUMENTS, stored.items_of):
             yield id, self._readable(document)
 
     def sketches(self, *, ids: str = "auto") -> Any:
@@ -608,16 +591,14 @@ class Reading(Protocol[IdT]):
         """
         checked_arrow(ids)
         with self._searcher() as searcher:
-            empty = searcher.ask(searcher.numbers[0], no_sketches)
-        chunks = self._each_part(EXPORTED_DOCUMENTS, sketch_columns)
+            empty = searcher.ask(searcher.numbers[0], stored.no_sketches)
+        chunks = self._each_part(EXPORTED_DOCUMENTS, stored.sketch_columns)
         return read_batches(chunks, empty, id_columns=["id"], ids=ids)
 
     def contains_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.bool_]:
         """Return whether each of `ids` is the id of a stored document: bool[n]."""
-        listed = as_list(ids, "ids")
-        with self._searcher() as searcher:
-            found: npt.NDArray[np.bool_] = in_order(parts_by_ids(searcher, listed, are_stored))
-            return found
+        found: npt.NDArray[np.bool_] = self._read_of(ids, stored.are_stored)
+        return found
 
     def bits_many(self, ids: Iterable[IdT]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
         """Return whether each of `ids` is stored, bool[n], and its fingerprint's bits, uint64[n].
@@ -625,10 +606,8 @@ class Reading(Protocol[IdT]):
         It is much faster than `get_many`.  The bits of an unknown id are 0.  Of a hash of other
         than 64 bits they are a hash of it, as of a signature: equal for equal ones.
         """
-        listed = as_list(ids, "ids")
-        with self._searcher() as searcher:
-            found: npt.NDArray[np.uint64] = in_order(parts_by_ids(searcher, listed, stored_bits))
-            return found[:, 0] > 0, found[:, 1].copy()
+        found: npt.NDArray[np.uint64] = self._read_of(ids, stored.stored_bits)
+        return found[:, 0] > 0, found[:, 1].copy()
 
     def times_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.datetime64]:
         """Return the time of each of the stored documents `ids`: datetime64[s][n], in UTC.
@@ -642,9 +621,7 @@ class Reading(Protocol[IdT]):
                 f"{self._store.environment.path} keeps no times of documents; create a database"
                 " with Options(keep_times='inserted') or 'seen' and insert the documents there"
             )
-        listed = as_list(ids, "ids")
-        with self._searcher() as searcher:
-            seconds = in_order(parts_by_ids(searcher, listed, known_times))
+        seconds = self._read_of(ids, stored.known_times)
         times: npt.NDArray[np.datetime64] = seconds.astype("datetime64[s]")
         times[seconds == 0] = np.datetime64("NaT")
         return times
@@ -658,10 +635,8 @@ class Reading(Protocol[IdT]):
         """
         if not self._store.options.texts:
             raise OptionError(f"of {self._store.environment.path}, {NO_TEXT}")
-        listed = as_list(ids, "ids")
-        with self._searcher() as searcher:
-            found: list[str | None] = in_order(parts_by_ids(searcher, listed, known_texts))
-            return found
+        found: list[str | None] = self._read_of(ids, stored.known_texts)
+        return found
 
     def __getitem__(self, id: IdT) -> Document[IdT]:
         """Return the stored document `id`; NotFoundError, a KeyError, if no document has this id.
@@ -673,16 +648,16 @@ class Reading(Protocol[IdT]):
     def __contains__(self, id: object) -> bool:
         """Return whether a document with this id is stored."""
         with self._state_of(id) as state:
-            return bool(find_ids(state, [id])[0] >= 0)
+            return bool(stored.find_ids(state, [id])[0] >= 0)
 
     def __len__(self) -> int:
         """Return the number of stored documents."""
         with self._searcher() as searcher:
-            return sum(count for _, count in searcher.each(document_count))
+            return sum(count for _, count in searcher.each(stored.document_count))
 
     def __iter__(self) -> Iterator[IdT]:
         """Yield the ids of the documents stored now, in the order of insertion."""
-        return self._each_part(ITERATED_IDS, ids_of)
+        return self._each_part(ITERATED_IDS, stored.ids_of)
 
     # Without this, reversed() would take whole numbers from the length downward as ids.
     __reversed__: ClassVar[None] = None
@@ -803,6 +778,12 @@ class Reading(Protocol[IdT]):
         with self._searcher() as searcher:
             searcher.choose(values).threads = queries.how.threads
             return searches.contained.find(searcher, queries, asked)
+
+    def _read_of(self, ids: Iterable[IdT], read: Callable[[State, list[Any]], Any]) -> Any:
+        """Return what `read` returns for the documents `ids`, in their order."""
+        listed = as_list(ids, "ids")
+        with self._searcher() as searcher:
+            return in_order(parts_by_ids(searcher, listed, read))
 
     def _each_part(self, size: int, read: Callable[[State, U32], list[Read]]) -> Iterator[Read]:
         """Yield what `read` returns for the documents stored now, `size` documents at a time."""

@@ -29,21 +29,10 @@ from simdb.core.dtypes import Bools
 from simdb.core.errors import InputError
 from simdb.core.fields import field_named
 from simdb.core.threads import streamed, thread_count
+from simdb.files import records
 from simdb.files.content import AMOUNT, CONTENT_ERRORS
 from simdb.files.formats import ARROW, ARROW_FILE, ARROW_MAGICS, PARQUET, ROWS, named
 from simdb.files.pieces import RowRange, changed
-from simdb.files.records import (
-    Batch,
-    Found,
-    InputProblem,
-    Record,
-    SourceOptions,
-    batched,
-    byte_count,
-    check_columns,
-    make_record,
-    with_ids,
-)
 from simdb.files.remote import is_remote, open_remote
 
 PORTION_ROWS = 1024
@@ -191,7 +180,7 @@ def _filtered(rows: Any, flags: Any) -> Any:
     return type(rows).from_arrays(columns, schema=rows.schema)
 
 
-def read_rows(path: str, name: str, reading: SourceOptions) -> Found:
+def read_rows(path: str, name: str, reading: records.SourceOptions) -> records.Found:
     """Yield the records of a Parquet or Arrow file.
 
     The rows have no lines, since their positions say which they are.
@@ -201,7 +190,7 @@ def read_rows(path: str, name: str, reading: SourceOptions) -> Found:
     try:
         with opened_rows(path) as file:
             names = list(file.schema.names)
-            check_columns(names, reading, name, shape_of(file.schema))
+            records.check_columns(names, reading, name, shape_of(file.schema))
             wanted = {name for each in reading.asked.every for name in each.tops}
             chosen = [each for each in names if each in wanted]
             position, counted = 1, 0
@@ -211,15 +200,15 @@ def read_rows(path: str, name: str, reading: SourceOptions) -> Found:
                     counted += _count_rows(path, done, file.metadata.num_rows, counted)
                 columns = None if reading.is_by_record else _columns(rows, reading, name, position)
                 if columns is None:
-                    yield from batched(_records(rows, reading, name, position))
+                    yield from records.batched(_records(rows, reading, name, position))
                 else:
-                    yield from with_ids(columns, reading)
+                    yield from records.with_ids(columns, reading)
                 position += rows.num_rows
     except arrow.ArrowException as error:
         reason = str(error).splitlines()[0]
         what = (ARROW if is_arrow(path) else PARQUET).capitalize()
         reason = f"not a valid {what} file ({reason}); create or download it again"
-        yield InputProblem("", name, reason)
+        yield records.InputProblem("", name, reason)
 
 
 def _count_rows(path: str, done: int, rows: int, counted: int) -> int:
@@ -231,7 +220,9 @@ def _count_rows(path: str, done: int, rows: int, counted: int) -> int:
     return added
 
 
-def _columns(rows: Any, reading: SourceOptions, name: str, first: int) -> Batch | None:
+def _columns(
+    rows: Any, reading: records.SourceOptions, name: str, first: int
+) -> records.Batch | None:
     """Return rows as a batch, whose ids are not checked; None to look at them one by one."""
     try:
         array = field_column(rows, field_named(reading.text_field))
@@ -249,7 +240,7 @@ def _columns(rows: Any, reading: SourceOptions, name: str, first: int) -> Batch 
     has_nulls = bool(nulls.any())
     if has_nulls and reading.on_null != KEEP:
         return None
-    return Batch(
+    return records.Batch(
         ids=ids,
         texts=texts.filled(),
         sources=[name] * len(texts),
@@ -260,12 +251,12 @@ def _columns(rows: Any, reading: SourceOptions, name: str, first: int) -> Batch 
 
 
 def _records(
-    rows: Any, reading: SourceOptions, name: str, first: int
-) -> Iterator[Record | InputProblem]:
+    rows: Any, reading: records.SourceOptions, name: str, first: int
+) -> Iterator[records.Record | records.InputProblem]:
     for position, row in enumerate(rows_with_bytes(rows), first):
         try:
             text = field_named(reading.text_field).of(row)
-            size = byte_count(text) if isinstance(text, str) else 0
-            yield make_record(row, reading, source=name, position=position, size_bytes=size)
+            size = records.byte_count(text) if isinstance(text, str) else 0
+            yield records.make_record(row, reading, source=name, position=position, size_bytes=size)
         except CONTENT_ERRORS as error:
-            yield InputProblem.at(name, position, error)
+            yield records.InputProblem.at(name, position, error)

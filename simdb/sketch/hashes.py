@@ -22,20 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from simdb.core import kernel
-from simdb.core.arrays import (
-    ONE_STATE,
-    WEIGHTED,
-    Fingerprint,
-    Fingerprints,
-    Sketches,
-    aligned,
-    check_many,
-    describe,
-    is_hash_size,
-    packed_rows,
-    words_of,
-)
+from simdb.core import arrays, kernel
 from simdb.core.arrow import ByteColumn, TextColumn, listed
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import instance, shown
@@ -76,7 +63,7 @@ class HashSketcher:
 
     def sketch(
         self, documents: Any, *, errors: str = "strict", start: int = 0, is_query: bool = False
-    ) -> Sketches:
+    ) -> arrays.Sketches:
         """Return the sketches of many documents; of 64 bits, with `is_query`, also their levels.
 
         `documents`: see `read_hashes`.  `errors` is checked, and changes nothing.
@@ -84,24 +71,24 @@ class HashSketcher:
         check_errors(errors)
         hashes = read_hashes(documents, self.options.bits, start)
         if hashes.ndim == 1:
-            return Sketches.bare(hashes, is_query=is_query)
-        if not is_query and isinstance(documents, np.ndarray | Fingerprints):
+            return arrays.Sketches.bare(hashes, is_query=is_query)
+        if not is_query and isinstance(documents, np.ndarray | arrays.Fingerprints):
             hashes = hashes.copy()  # the caller's own array may change before it is stored
         rows = hashes.shape[1] // WORD_BYTES
         if len(hashes) == 1:
             keys = kernel.keys_of_one(hashes, stored_bits=8 * WORD_BYTES, bands=1, rows=rows)
-            return Sketches(keys, hashes, ONE_STATE[WEIGHTED])
-        words = aligned(hashes.view("<u4"), np.uint32)
+            return arrays.Sketches(keys, hashes, arrays.ONE_STATE[arrays.WEIGHTED])
+        words = arrays.aligned(hashes.view("<u4"), np.uint32)
         keys = kernel.band_keys(words, bands=1, rows=rows)[:, 0]
-        states = np.full(len(hashes), WEIGHTED, np.uint8)
-        return Sketches(np.ascontiguousarray(keys), hashes, states)
+        states = np.full(len(hashes), arrays.WEIGHTED, np.uint8)
+        return arrays.Sketches(np.ascontiguousarray(keys), hashes, states)
 
     def fingerprints(
         self, documents: Iterable[Any], *, errors: str = "strict", threads: int = 1
-    ) -> Fingerprints:
+    ) -> arrays.Fingerprints:
         """Return many documents as hashes, see `read_hashes`; `threads` changes nothing."""
         check_errors(errors)
-        return Fingerprints(read_hashes(documents, self.options.bits))
+        return arrays.Fingerprints(read_hashes(documents, self.options.bits))
 
     def features(self, document: Any, *, errors: str = "strict") -> None:
         """Return None: a hash has no features."""
@@ -115,27 +102,29 @@ def read_hashes(documents: Any, bits: int, start: int = 0) -> Array:
     Arrow column of bytes or texts.  Raises InputError for a document that is no hash of `bits`
     bits; messages number them from `start`.
     """
-    is_fit = isinstance(documents, Fingerprints) and documents.size == bits
+    is_fit = isinstance(documents, arrays.Fingerprints) and documents.size == bits
     if is_fit and not documents.is_empty().any():
         return np.asarray(documents.bits)
     if not isinstance(documents, list | tuple | TextColumn):
-        check_many(documents, "documents")
+        arrays.check_many(documents, "documents")
         is_array = isinstance(documents, np.ndarray)
         documents = _of_axes(documents, bits) if is_array else _listed(documents)
     rows = _read_together(documents, bits) if len(documents) else np.empty((0, bits // 8), np.uint8)
     if rows is None:
         rows = _rows([_read(each, bits, at) for at, each in enumerate(documents, start)], bits)
-    return words_of(rows)
+    return arrays.words_of(rows)
 
 
 def hash_bits(hashes: Any) -> int | None:
     """Return how many bits each hash has of an array or a sketch; None for anything else."""
     if isinstance(hashes, Bits):
         return hashes.bits
-    if isinstance(hashes, Fingerprint | Fingerprints):
+    if isinstance(hashes, arrays.Fingerprint | arrays.Fingerprints):
         return None if hashes.size == FINGERPRINT_BITS else hashes.size
-    rows = packed_rows(hashes) if isinstance(hashes, np.ndarray) else None
-    return 8 * rows.shape[1] if rows is not None and is_hash_size(8 * rows.shape[1]) else None
+    rows = arrays.packed_rows(hashes) if isinstance(hashes, np.ndarray) else None
+    return (
+        8 * rows.shape[1] if rows is not None and arrays.is_hash_size(8 * rows.shape[1]) else None
+    )
 
 
 def likely_bits(document: Any) -> int | None:
@@ -148,7 +137,7 @@ def likely_bits(document: Any) -> int | None:
     digits = text[2:] if text.startswith(PREFIXES) else text
     is_text = not NO_DIGIT.search(digits)
     bits = 4 * len(digits) if is_text else 8 * len(text) * isinstance(document, bytes)
-    return bits if is_hash_size(bits) else None
+    return bits if arrays.is_hash_size(bits) else None
 
 
 def sketch_of_texts(verb: str, sketch: Any, *given: Any) -> AnySketch:
@@ -187,13 +176,13 @@ def _of_axes(array: Array, bits: int) -> Any:
     if array.ndim > 1:
         return array
     if kind == "S" and size == bits:  # a list would lose the zeros at their ends
-        return aligned(array, array.dtype).view(np.uint8).reshape(-1, array.itemsize)
+        return arrays.aligned(array, array.dtype).view(np.uint8).reshape(-1, array.itemsize)
     if kind == "u" and size == bits == FINGERPRINT_BITS:
         return array[:, None]
     if kind in "biufc" and size < bits and len(array):
         raise InputError(
-            f"documents are {describe(array)}, which can be one hash of {bits} bits, but not many;"
-            " put a single one into a list, or stack several into an array of two axes"
+            f"documents are {arrays.describe(array)}, which can be one hash of {bits} bits, but not"
+            " many; put a single one into a list, or stack several into an array of two axes"
         )
     return np.char.decode(array, "latin-1").tolist() if kind == "S" else array.tolist()
 
@@ -256,18 +245,18 @@ def _of_array(array: Array, bits: int) -> U8 | None:
     """Return the hashes of an array of packed bits, words or flags, of two or more axes."""
     if array.dtype.kind in "iuf" and math.prod(array.shape[1:]) == bits:
         flags = array == 1
-        return packed_rows(flags) if (flags | (array == 0)).all() else None
-    rows = packed_rows(array)
+        return arrays.packed_rows(flags) if (flags | (array == 0)).all() else None
+    rows = arrays.packed_rows(array)
     return rows if rows is not None and 8 * rows.shape[1] == bits else None
 
 
 def _read(document: Any, bits: int, number: int) -> bytes:
     """Return one document as the bytes of its hash; InputError names it by its number."""
     size, holder = bits // 8, ""
-    if not isinstance(document, np.ndarray | Fingerprint) and hasattr(document, "hash"):
-        holder, document = f"{describe(document)}, whose .hash is ", document.hash
+    if not isinstance(document, np.ndarray | arrays.Fingerprint) and hasattr(document, "hash"):
+        holder, document = f"{arrays.describe(document)}, whose .hash is ", document.hash
     document = None if np.ma.is_masked(document) else document
-    fault = f"{describe(document)}; a document is {KINDS}"
+    fault = f"{arrays.describe(document)}; a document is {KINDS}"
     if isinstance(document, bytes | bytearray | memoryview):
         if len(document) == size:
             return bytes(document)
@@ -283,8 +272,8 @@ def _read(document: Any, bits: int, number: int) -> bytes:
         if rows is not None:
             return rows.tobytes()
         wanted = f"{bits} flags, each 0 or 1, or {size} bytes, uint8[{size}]"
-        fault = f"{describe(document)}; a hash of {bits} bits is {wanted}"
-    elif isinstance(document, Fingerprint):
+        fault = f"{arrays.describe(document)}; a hash of {bits} bits is {wanted}"
+    elif isinstance(document, arrays.Fingerprint):
         if document.size == bits and not document.is_empty:
             return bytes(document)
         fault = f"a fingerprint of {document.size} bits; a hash has {bits} here"

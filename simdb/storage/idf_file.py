@@ -27,15 +27,7 @@ from simdb.core import errors, kernel
 from simdb.core.errors import CorruptError, FormatError, InputError, NotFoundError
 from simdb.core.stored_options import decode_settings
 from simdb.core.text_sketch import WEIGHT_BITS, WEIGHT_MASK, IdfTable, directory_bits
-from simdb.storage import codec
-from simdb.storage.files import (
-    IDF_FILE,
-    IDF_TEMPORARY,
-    OWN_MODE,
-    share_files,
-    translated,
-    write_whole,
-)
+from simdb.storage import codec, files
 
 MAGIC = b"simdbidf"
 VERSION = 1
@@ -53,8 +45,8 @@ def write_idf(path: str, table: IdfTable, *, temporary: str, mode: int) -> int:
 
     The file is written as `temporary`, in the same directory, until it is on the disk.
     """
-    with translated(path):
-        return write_whole(path, temporary, lambda file: _write(file, table), mode=mode)
+    with files.translated(path):
+        return files.write_whole(path, temporary, lambda file: _write(file, table), mode=mode)
 
 
 def read_idf(path: str, *, is_verified: bool) -> tuple[IdfTable, int]:
@@ -86,16 +78,16 @@ def read_idf(path: str, *, is_verified: bool) -> tuple[IdfTable, int]:
 
 def write_own_idf(directory: str, table: IdfTable) -> int:
     """Write the table of the database in `directory`; return its checksum."""
-    path = os.path.join(directory, IDF_FILE)
-    temporary = os.path.join(directory, IDF_TEMPORARY)
-    checksum = write_idf(path, table, temporary=temporary, mode=OWN_MODE)
-    share_files(directory)
+    path = os.path.join(directory, files.IDF_FILE)
+    temporary = os.path.join(directory, files.IDF_TEMPORARY)
+    checksum = write_idf(path, table, temporary=temporary, mode=files.OWN_MODE)
+    files.share_files(directory)
     return checksum
 
 
 def read_own_idf(directory: str, checksum: int, *, is_verified: bool = False) -> IdfTable:
     """Return the table of the database in `directory`; CorruptError if its checksum differs."""
-    path = os.path.join(directory, IDF_FILE)
+    path = os.path.join(directory, files.IDF_FILE)
     try:
         table, found = read_idf(path, is_verified=is_verified)
     except (FormatError, NotFoundError, InputError) as error:
@@ -134,7 +126,7 @@ def salvaged_idf(directory: str, checksum: int) -> tuple[IdfTable | None, str]:
     Entries that are out of order or weigh nothing are left out.  None if the head is damaged, too,
     or is that of another table.
     """
-    path = os.path.join(directory, IDF_FILE)
+    path = os.path.join(directory, files.IDF_FILE)
     problem = next(problems_of(path, checksum), "")
     if not problem:
         return read_own_idf(directory, checksum), ""

@@ -24,6 +24,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 
+from simdb import storage
 from simdb.core import stored_options
 from simdb.core.arrays import ORDINALS_MAX, Extras, offsets_of
 from simdb.core.checks import a_map, a_text, a_whole, expecting
@@ -55,39 +56,14 @@ from simdb.database.write.commit import (
 )
 from simdb.database.write.staging import Staging
 from simdb.storage import (
-    DATA_FILE,
-    IDF_FILE,
-    LOCKS,
-    NEW_FILE,
-    Contents,
-    GrainsByOrdinal,
-    Lease,
-    Membership,
-    OpenFiles,
-    Passages,
-    Presence,
-    Segment,
-    Source,
-    StoredBatch,
-    as_segment,
     by_ordinal,
     codec,
     file_map,
-    idf_checksum,
     idf_file,
-    is_deleted,
     layout,
-    live_count,
-    made_beside,
     merge as merges,
     metadata,
-    prepare,
-    read_options,
-    read_resources,
-    table_names,
     transfer,
-    translated,
-    write_whole,
 )
 
 GROUP_DOCUMENTS = 8192
@@ -111,8 +87,8 @@ def dump(store: Store, target: Any, progress: Progress | None) -> int:
         return _dump_to(store, target, report)
     path = _path(target, "target")
     temporary = f"{path}.{secrets.token_hex(8)}{PARTIAL}"
-    with translated(path):
-        return write_whole(path, temporary, lambda file: _dump_to(store, file, report))
+    with storage.translated(path):
+        return storage.write_whole(path, temporary, lambda file: _dump_to(store, file, report))
 
 
 def _path(given: Any, what: str) -> str:
@@ -137,15 +113,15 @@ def _dump_to(store: Store, stream: BinaryIO, progress: Report) -> int:
 
 
 def _begun(
-    store: Store, source: Source, contents: Contents, stream: BinaryIO
+    store: Store, source: storage.Source, contents: storage.Contents, stream: BinaryIO
 ) -> transfer.DumpWriter:
     """Write everything but the documents."""
     environment, manifest = store.environment, contents.manifest
-    options = read_options(environment, source.transaction)
-    checksum = idf_checksum(environment, source.transaction)
+    options = storage.read_options(environment, source.transaction)
+    checksum = storage.idf_checksum(environment, source.transaction)
     head = {
         "options": stored_options.encode_options(options, checksum),
-        "resources": stored_options.encode_resources(read_resources(environment)),
+        "resources": stored_options.encode_resources(storage.read_resources(environment)),
         "documents": manifest.document_count,
         "content": manifest.content,
     }
@@ -154,11 +130,11 @@ def _begun(
     writer = transfer.DumpWriter(stream, head, store.width, columns)
     if checksum is not None:
         idf_file.read_own_idf(environment.path, checksum, is_verified=True)
-        with open(os.path.join(environment.path, IDF_FILE), "rb") as file:
+        with open(os.path.join(environment.path, storage.IDF_FILE), "rb") as file:
             while part := file.read(IDF_BYTES):
                 writer.put(transfer.IDF, part)
     if contents.calibration is not None:
-        left = live_count(contents.dead, covered_of(contents.calibration, manifest))
+        left = storage.live_count(contents.dead, covered_of(contents.calibration, manifest))
         writer.put(transfer.CALIBRATION, codec.pack(covering(contents.calibration, left)))
     for key in metadata.note_keys(source):
         note = codec.pack(metadata.read_note(source, key))
@@ -173,20 +149,20 @@ def _are_kept(options: Options) -> list[bool]:
 
 
 def document_groups(
-    store: Store, source: Source, contents: Contents
+    store: Store, source: storage.Source, contents: storage.Contents
 ) -> Iterator[transfer.DumpedDocuments]:
     """Yield all live documents in order, in small groups; CorruptError for damage."""
-    membership = Membership(source) if store.options.keeps_clusters else None
+    membership = storage.Membership(source) if store.options.keeps_clusters else None
     times = None
     if store.options.keeps_times:
         times = metadata.read_times(source.every(layout.TIMES), contents.manifest.next_ordinal)
     passages = None
     if store.options.passages:
-        stored = Passages.stored(contents.manifest.passages)
-        passages = GrainsByOrdinal(stored, contents.manifest.next_ordinal, source)
+        stored = storage.Passages.stored(contents.manifest.passages)
+        passages = storage.GrainsByOrdinal(stored, contents.manifest.next_ordinal, source)
     for group in _groups(source, contents):
         every = np.arange(group.start, group.start + len(group), dtype=np.uint32)
-        live = np.flatnonzero(~is_deleted(contents.dead, every)).astype(np.uint32)
+        live = np.flatnonzero(~storage.is_deleted(contents.dead, every)).astype(np.uint32)
         ordinals = every[live]
         if not len(live):
             continue
@@ -198,7 +174,7 @@ def document_groups(
         columns = by_ordinal.columns_of(store.options)
         made = {column.what: column.read(source, ordinals) for column in columns}
         yield transfer.DumpedDocuments(
-            StoredBatch(
+            storage.StoredBatch(
                 segment[layout.FINGERPRINT], segment[layout.STATE], segment[layout.VECTOR],
                 np.empty(0, np.uint64), segment[layout.OFFSET].astype(np.int64),
                 segment[layout.ID], Extras(grains, **made),
@@ -218,7 +194,7 @@ def _checked(packed: bytes, ordinal: int) -> bytes:
     return packed
 
 
-def _groups(source: Source, contents: Contents) -> Iterator[Segment]:
+def _groups(source: storage.Source, contents: storage.Contents) -> Iterator[storage.Segment]:
     """Yield all documents in order, in small parts, deleted ones too; CorruptError for damage."""
     for run in contents.runs:
         for number in range(run.segment_count):
@@ -226,10 +202,10 @@ def _groups(source: Source, contents: Contents) -> Iterator[Segment]:
                 run.verify_column(column, number, source)
             yield from _parts_of(run.segment(number, source))
     if len(contents.delta.batch):
-        yield from _parts_of(as_segment(contents.delta.start, contents.delta.batch))
+        yield from _parts_of(storage.as_segment(contents.delta.start, contents.delta.batch))
 
 
-def _parts_of(segment: Segment) -> Iterator[Segment]:
+def _parts_of(segment: storage.Segment) -> Iterator[storage.Segment]:
     for start in range(0, len(segment), GROUP_DOCUMENTS):
         yield segment.part(start, min(start + GROUP_DOCUMENTS, len(segment)))
 
@@ -253,19 +229,19 @@ def load(source: Any, path: str | os.PathLike[str], progress: Progress | None) -
 def upgrade(path: str | os.PathLike[str], python: str | None, progress: Progress | None) -> str:
     """Make the database anew of what `python` dumps; returns the directory of the old one."""
     place, report = os.path.realpath(os.fsdecode(path)), report_of(progress)
-    prepare(place, "r")
-    old, data = place + OLD, os.path.join(place, DATA_FILE)
-    kept, made = (os.path.join(old, name) for name in (DATA_FILE, NEW_FILE))
-    files = OpenFiles(place, is_synced=True, timeout=WAIT_SECONDS)
+    storage.prepare(place, "r")
+    old, data = place + OLD, os.path.join(place, storage.DATA_FILE)
+    kept, made = (os.path.join(old, name) for name in (storage.DATA_FILE, storage.NEW_FILE))
+    files = storage.OpenFiles(place, is_synced=True, timeout=WAIT_SECONDS)
 
     def make(directory: str) -> None:
         files.presence.close()  # another process could not make lock files beside it
         _upgraded(place, python or sys.executable, directory, report)
-        files.presence = Presence(place, is_read_only=False, timeout=WAIT_SECONDS)
+        files.presence = storage.Presence(place, is_read_only=False, timeout=WAIT_SECONDS)
         held.enter_context(files.alone())
-        os.link(data, os.path.join(directory, DATA_FILE))  # so nobody opens it to write
+        os.link(data, os.path.join(directory, storage.DATA_FILE))  # so nobody opens it to write
 
-    with closing(files), translated(place), ExitStack() as held:
+    with closing(files), storage.translated(place), ExitStack() as held:
         with files.alone():
             size = ROOM_FACTOR * files.presence.data_bytes
         # The process of an earlier upgrade may have ended before its last step.
@@ -273,7 +249,7 @@ def upgrade(path: str | os.PathLike[str], python: str | None, progress: Progress
             shutil.rmtree(old)
         if shutil.disk_usage(place).free < size:
             raise FullError(f"{place} needs {size} free bytes on its disk; nothing was changed")
-        made_beside(old, UPGRADING, make)
+        storage.made_beside(old, UPGRADING, make)
         files.put_in_place(made)
     return old
 
@@ -293,22 +269,22 @@ def _upgraded(place: str, python: str, directory: str, progress: Report) -> None
     with closing(open_store(directory, "r", None, Access("none", None, None, ()))) as store:
         for finding in check(store, deep=False):
             raise CorruptError(f"what was made of {place} is damaged, try again: {finding}")
-    os.rename(os.path.join(directory, DATA_FILE), os.path.join(directory, NEW_FILE))
-    for name in LOCKS:
+    os.rename(os.path.join(directory, storage.DATA_FILE), os.path.join(directory, storage.NEW_FILE))
+    for name in storage.LOCKS:
         os.unlink(os.path.join(directory, name))
 
 
 def _load_from(stream: BinaryIO, name: str, target: str, progress: Report) -> int:
-    return made_beside(
+    return storage.made_beside(
         target, UNFINISHED, lambda place: _fill(place, transfer.read_dump(stream, name), progress)
     )
 
 
 def _fill(directory: str, parts: Iterator[transfer.DumpPart], progress: Report) -> int:
     """Make the database in `directory`; returns the number of documents."""
-    prepare(directory, "x")
+    storage.prepare(directory, "x")
     head, parts = _read_head(parts, directory)
-    lease = Lease.acquire(
+    lease = storage.Lease.acquire(
         directory, is_read_only=False, durability="process", map_bytes=file_map.DEFAULT_MAP_BYTES
     )
     with undoing(lease.abandon):
@@ -334,7 +310,9 @@ def _check_loaded(store: Store, count: int, said: int) -> None:
         raise CorruptError(f"the dump has {count} documents, but its head says {said}")
     with store.source() as source:
         manifest = store.contents(source).manifest
-        merges.check_written(merges.differences(manifest.runs, source, table_names(store.options)))
+        merges.check_written(
+            merges.differences(manifest.runs, source, storage.table_names(store.options))
+        )
     if manifest.document_count != count:
         raise CorruptError(
             f"the dump has {count} documents, but {manifest.document_count} were stored; nothing"
@@ -361,7 +339,7 @@ def _read_head(
     if head.kind != transfer.HEAD:
         raise CorruptError(f"{head.place} must be the head of a dump, but is {head.kind!r}")
     notes: dict[bytes, bytes | None] = {}
-    path = os.path.join(directory, IDF_FILE)
+    path = os.path.join(directory, storage.IDF_FILE)
     for part in parts:
         if part.kind == transfer.IDF:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -486,7 +464,7 @@ class _Filling:
             staging.content = self._content
             ahead = Ahead(self._store, base.manifest, None)
             batch = rehashed(
-                StoredBatch.joined([group.batch for group in self._groups]), staging.id_key
+                storage.StoredBatch.joined([group.batch for group in self._groups]), staging.id_key
             )
             self._check_ids(batch, state)
             starts = offsets_of([len(group.batch) for group in self._groups]).tolist()
@@ -500,7 +478,7 @@ class _Filling:
             write_ahead(ahead, base, staging, source)
             write(self._store, lambda writer: write_staged(ahead, writer, base, staging, source))
 
-    def _check_ids(self, batch: StoredBatch, state: State) -> None:
+    def _check_ids(self, batch: storage.StoredBatch, state: State) -> None:
         """Raise CorruptError if one of the ids was stored before, or is in the batch twice."""
         known = np.flatnonzero(state.find(batch.offsets, batch.content, batch.hashes) >= 0)
         again = repeated(batch.hashes, batch.offsets, batch.content)

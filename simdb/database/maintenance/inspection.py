@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from simdb import storage
 from simdb.core import kernel
 from simdb.core.arrays import is_first, sorted_unique
 from simdb.core.dtypes import U32, U64
@@ -28,24 +29,7 @@ from simdb.database.search.question import of_maintained
 from simdb.database.state.state import State
 from simdb.database.state.store import Store
 from simdb.plan import Criterion
-from simdb.storage import (
-    DATA_FILE,
-    Contents,
-    Manifest,
-    Membership,
-    Run,
-    Source,
-    all_names,
-    check as checks,
-    codec,
-    is_deleted,
-    live_count,
-    metadata,
-    problems_of_pages,
-    stored_kinds,
-    table_names,
-    translated,
-)
+from simdb.storage import check as checks, codec, metadata
 
 REOPEN = "close the database in every process, then open it again"
 CALIBRATE = "calibrate again: calibrate(), simdb calibrate"
@@ -111,15 +95,15 @@ def _findings(store: Store, *, deep: bool) -> Iterator[Finding]:
             yield Finding("files", str(error), REOPEN)
             return  # other files have their names now
         if deep:
-            path = os.path.join(store.environment.path, DATA_FILE)
-            with translated(path):
-                problems = list(problems_of_pages(path))
-            yield from (Finding(DATA_FILE, problem, checks.RESTORE) for problem in problems)
+            path = os.path.join(store.environment.path, storage.DATA_FILE)
+            with storage.translated(path):
+                problems = list(storage.problems_of_pages(path))
+            yield from (Finding(storage.DATA_FILE, problem, checks.RESTORE) for problem in problems)
             if problems:
                 return  # LMDB would follow the pages wherever they lead
             yield from checks.check_values(source, options)
         try:
-            contents = Contents.load(source, None)
+            contents = storage.Contents.load(source, None)
             broken = list(checks.check_written_values(contents, source, options))
             yield from broken
             packed_bytes = store.exact_similarity().packed_bytes if options.features else 0
@@ -140,11 +124,11 @@ def _findings(store: Store, *, deep: bool) -> Iterator[Finding]:
             yield Finding("database", str(error), f"{checks.REBUILD}; or {checks.RESTORE}")
 
 
-def _calibrated_count(state: State, contents: Contents) -> int | None:
+def _calibrated_count(state: State, contents: storage.Contents) -> int | None:
     """Return how many live documents the calibration covers; None without a calibration."""
     if state.calibration is None:
         return None
-    return live_count(contents.dead, min(state.view.uncovered_from, state.next_ordinal))
+    return storage.live_count(contents.dead, min(state.view.uncovered_from, state.next_ordinal))
 
 
 def _idf_in_numbers(store: Store) -> dict[str, int] | None:
@@ -177,9 +161,9 @@ def _largest_of(fingerprints: U64) -> int:
     return int(np.diff(begins, append=len(fingerprints)).max(initial=0))
 
 
-def _section_bytes(store: Store, source: Source) -> dict[str, int]:
+def _section_bytes(store: Store, source: storage.Source) -> dict[str, int]:
     """Return the bytes of the pages of each sub-database."""
-    return {name.decode(): source.pages_bytes(name) for name in all_names(store.options)}
+    return {name.decode(): source.pages_bytes(name) for name in storage.all_names(store.options)}
 
 
 def _times(store: Store, state: State) -> dict[str, datetime]:
@@ -212,9 +196,9 @@ def _fields(state: State) -> dict[str, dict[Any, int]]:
     return found
 
 
-def _run_statistics(store: Store, run: Run, source: Source) -> RunStatistics:
+def _run_statistics(store: Store, run: storage.Run, source: storage.Source) -> RunStatistics:
     total = 0
-    for name, key in run.value_keys(table_names(store.options), store.width):
+    for name, key in run.value_keys(storage.table_names(store.options), store.width):
         total += len(source.find(name, key) or b"")
     return RunStatistics(run.info.number, len(run.info), run.info.entry_count, total)
 
@@ -229,14 +213,14 @@ def _readers(store: Store, newest: int) -> tuple[ReaderStatistics, ...]:
 def header_fill(store: Store) -> tuple[HeaderFill, ...]:
     """Return the fill of every table, all runs together."""
     with store.state() as state:
-        return tuple(_fill_of(name, state) for name in table_names(store.options))
+        return tuple(_fill_of(name, state) for name in storage.table_names(store.options))
 
 
 def _fill_of(name: bytes, state: State) -> HeaderFill:
     counts = np.zeros(ENTRY_CLASSES, np.int64)
     headers = entries = largest = 0
     for run in state.runs:
-        if not stored_kinds(run.info, name):
+        if not storage.stored_kinds(run.info, name):
             continue
         table = run.named_table(name, state.source)
         headers += len(table.directory) - 1
@@ -252,10 +236,10 @@ def _fill_of(name: bytes, state: State) -> HeaderFill:
 
 
 def check_clusters(
-    state: State, manifest: Manifest, criterion: Criterion, *, deep: bool
+    state: State, manifest: storage.Manifest, criterion: Criterion, *, deep: bool
 ) -> Iterator[Finding]:
     """Yield findings if maintained clusters are damaged or, `deep`, disagree with the documents."""
-    numbers, following = Membership(state.source).whole(state.next_ordinal)
+    numbers, following = storage.Membership(state.source).whole(state.next_ordinal)
     problems = list(_problems(state, numbers, following, manifest))
     if deep and not problems:
         problems = list(_differences(state, numbers, criterion))
@@ -263,7 +247,9 @@ def check_clusters(
         yield Finding(PLACE, problem, checks.REBUILD)
 
 
-def _problems(state: State, numbers: U32, following: U32, manifest: Manifest) -> Iterator[str]:
+def _problems(
+    state: State, numbers: U32, following: U32, manifest: storage.Manifest
+) -> Iterator[str]:
     """Yield the contradictions of the cluster numbers and rings among themselves."""
     members = np.flatnonzero(numbers).astype(np.uint32)
     count = len(sorted_unique(numbers)) - int(len(members) < len(numbers))
@@ -271,7 +257,7 @@ def _problems(state: State, numbers: U32, following: U32, manifest: Manifest) ->
         yield f"cluster_count is {manifest.cluster_count}, counted {count}"
     if len(members) and numbers.max() > manifest.last_cluster:
         yield f"cluster number {numbers.max()} is beyond the last number {manifest.last_cluster}"
-    if is_deleted(state.dead, members).any():
+    if storage.is_deleted(state.dead, members).any():
         yield "deleted documents are members of clusters"
     after = following[members]
     inside = bool((after < len(numbers)).all())

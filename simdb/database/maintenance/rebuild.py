@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from simdb import storage
 from simdb.core import kernel, previews
 from simdb.core.arrays import BARE, EMPTY, sorted_unique
 from simdb.core.dtypes import U32
@@ -30,16 +31,8 @@ from simdb.core.reports import Rebuild
 from simdb.core.stored_options import Resources, decode_options, decode_resources, moved
 from simdb.core.text_sketch import IdfTable
 from simdb.database.clusters.find import connected_labels
+from simdb.database.maintenance import compaction
 from simdb.database.maintenance.calibration import covered_of, covering, problem_of
-from simdb.database.maintenance.compaction import (
-    copied,
-    file_bytes,
-    put_codes,
-    put_times,
-    renumber_metadata,
-    shrink,
-    store_open,
-)
 from simdb.database.search.question import of_maintained
 from simdb.database.state.kinds import kind_of
 from simdb.database.state.state import State
@@ -49,33 +42,15 @@ from simdb.database.write.commit import Writer, write, write_anew, write_notes
 from simdb.plan import decode_calibration
 from simdb.sketch import take_resources
 from simdb.storage import (
-    COPY_FILE,
-    DATA_FILE,
-    Delta,
-    Manifest,
-    Membership,
-    OpenFiles,
-    PassageInfo,
-    Passages,
-    Run,
-    RunInfo,
-    Source,
-    WriteRight,
     by_ordinal,
-    check_rewritten,
     codec,
-    codes_of,
     contents,
-    decode_manifest,
     idf_file,
     layout,
     merge as merges,
     metadata as records,
-    problems_of_pages,
-    renumbering,
     rewriting,
     salvage,
-    translated,
 )
 
 SHOWN_LOSSES = 3
@@ -111,7 +86,7 @@ def rebuild(
         if polytopes is not None:
             options = replace(options, polytopes=polytopes)
         options = settled(options)
-        before = file_bytes(store)
+        before = compaction.file_bytes(store)
         store.forget_views()
         store.membership = None
         made = store.with_room(
@@ -122,13 +97,15 @@ def rebuild(
         store.take_options()
         store.take_idf()
         note = _shrink(store, right)
-        return replace(made, before_bytes=before, after_bytes=file_bytes(store), note=note)
+        return replace(
+            made, before_bytes=before, after_bytes=compaction.file_bytes(store), note=note
+        )
 
 
-def _shrink(store: Store, right: WriteRight) -> str:
+def _shrink(store: Store, right: storage.WriteRight) -> str:
     """Return why the file could not be shrunk; the new tables are stored either way."""
     try:
-        return shrink(store, right)
+        return compaction.shrink(store, right)
     except Error as error:
         return str(error)
 
@@ -178,7 +155,7 @@ def _refusal(found: salvage.Salvage) -> CorruptError:
 
 
 def _with_sound_idf(
-    store: Store, source: Source, options: Options, found: salvage.Salvage
+    store: Store, source: storage.Source, options: Options, found: salvage.Salvage
 ) -> Options:
     """Return the options with what can be used of the IDF table; what is lost becomes a loss."""
     checksum = contents.idf_checksum(store.environment, source.transaction)
@@ -201,7 +178,7 @@ def idf_loss(table: IdfTable | None, problem: str) -> salvage.Loss:
     return salvage.Loss(f"{problem}; documents keep their sketches, but {then}", 0, 0, False)
 
 
-def _other_damage(source: Source, found: salvage.Salvage) -> Iterator[str]:
+def _other_damage(source: storage.Source, found: salvage.Salvage) -> Iterator[str]:
     """Yield damage that does not affect any document."""
     stored, problem = _calibration(source)
     if stored is None and problem is None and found.manifest.calibration and not found.is_guessed:
@@ -212,7 +189,7 @@ def _other_damage(source: Source, found: salvage.Salvage) -> Iterator[str]:
         yield f"the note {records.note_name(key)!r} was removed: {reason}"
 
 
-def _calibration(source: Source) -> tuple[dict[str, Any] | None, str | None]:
+def _calibration(source: storage.Source) -> tuple[dict[str, Any] | None, str | None]:
     """Return the stored calibration, or why it cannot be read; None of both if there is none."""
     kind, key = layout.CALIBRATION_KIND, layout.CALIBRATION_KEY
     value = source.find(layout.META, key)
@@ -272,7 +249,7 @@ def _lost_in_words(lost: int, dropped: Sequence[Any], unknown: int) -> Iterator[
         yield f"{previews.counted(lost, 'document')} {'was' if lost == 1 else 'were'} lost: {ids}"
 
 
-def _keep_meta(writer: Writer, source: Source, options: Options) -> None:
+def _keep_meta(writer: Writer, source: storage.Source, options: Options) -> None:
     """Write what is sound beside the documents again, and nothing else."""
     kept = {}
     for key, value in source.every(layout.META):
@@ -294,7 +271,7 @@ def _keep_meta(writer: Writer, source: Source, options: Options) -> None:
 def _write(
     writer: Writer,
     options: Options,
-    source: Source,
+    source: storage.Source,
     found: salvage.Salvage,
     kept: U32,
     threads: int,
@@ -311,7 +288,7 @@ def _write(
         if name not in (layout.META, layout.MANIFEST, layout.METADATA):
             writer.clear(name)
     states = np.empty(0, np.uint8)
-    rows: tuple[RunInfo, ...] = ()
+    rows: tuple[storage.RunInfo, ...] = ()
     if len(kept):
         info, states = rewriting.write_one_run(
             found.parts, kept, manifest.next_run, writer.put, keying=kind.keying,
@@ -319,19 +296,19 @@ def _write(
         )  # fmt: skip
         rows = (info,)
     writer.clear(layout.METADATA)
-    renumber_metadata(writer, salvage.sound_metadata(source), kept)
+    compaction.renumber_metadata(writer, salvage.sound_metadata(source), kept)
     for column in by_ordinal.columns_of(options):
         blocks = column.blocks(source, skips_damage=True)
         writer.put_all(column.name, column.renumbered(blocks, kept, threads))
     if times is not None:
-        put_times(writer, times[kept])
+        compaction.put_times(writer, times[kept])
     write_notes(writer, dict.fromkeys(key for key, _ in records.damaged_notes(source)))
     manifest = _keep_calibration(writer, source, found, kept)
     if options.fields:
         every, key = records.read_all(writer.source()), manifest.id_key
-        codes = codes_of(every, options.fields, len(kept), key, "ordinal {}".format)
-        manifest = put_codes(writer, manifest, codes)
-    manifest = store_open(writer, manifest, options)
+        codes = storage.codes_of(every, options.fields, len(kept), key, "ordinal {}".format)
+        manifest = compaction.put_codes(writer, manifest, codes)
+    manifest = compaction.store_open(writer, manifest, options)
     moved = _move_passages(writer, source, found, kept) if options.passages else ()
     count = _write_clusters(writer, kind, manifest, rows, numbers) if options.keeps_clusters else 0
     # Last, since nothing may change what was written before it is committed.
@@ -350,21 +327,21 @@ def _write(
 
 
 def _move_passages(
-    writer: Writer, source: Source, found: salvage.Salvage, kept: U32
-) -> tuple[PassageInfo, ...]:
+    writer: Writer, source: storage.Source, found: salvage.Salvage, kept: U32
+) -> tuple[storage.PassageInfo, ...]:
     """Store the sound passages of the documents `kept` as one run: only texts make them anew."""
     if not len(kept):
         return ()
-    passages, number = Passages.stored(found.passages), found.manifest.next_passage
-    change, span = renumbering(kept), (0, len(kept))
+    passages, number = storage.Passages.stored(found.passages), found.manifest.next_passage
+    change, span = storage.renumbering(kept), (0, len(kept))
     row = passages.write(number, span, source, writer.put, change)
-    check_rewritten([row], writer.source())
+    storage.check_rewritten([row], writer.source())
     return (row,)
 
 
 def _keep_calibration(
-    writer: Writer, source: Source, found: salvage.Salvage, kept: U32
-) -> Manifest:
+    writer: Writer, source: storage.Source, found: salvage.Salvage, kept: U32
+) -> storage.Manifest:
     """Keep a readable calibration and remove a damaged one; returns the manifest.
 
     If the manifest, and with it the ordinals, had to be guessed, it covers no documents.
@@ -380,7 +357,7 @@ def _keep_calibration(
 
 
 def _readable_clusters(
-    store: Store, source: Source, found: salvage.Salvage, kept: U32
+    store: Store, source: storage.Source, found: salvage.Salvage, kept: U32
 ) -> U32 | None:
     """Return the cluster number of each kept document; None if clusters must be found again.
 
@@ -392,7 +369,7 @@ def _readable_clusters(
     if of_maintained(options).similarity is None or options.recall == 1.0:
         return None
     try:
-        numbers, _ = Membership(source).whole(found.next_ordinal)
+        numbers, _ = storage.Membership(source).whole(found.next_ordinal)
     except (CorruptError, FormatError):
         return None
     numbers = numbers[kept]
@@ -401,7 +378,11 @@ def _readable_clusters(
 
 
 def _write_clusters(
-    writer: Writer, kind: Kind, manifest: Manifest, rows: Sequence[RunInfo], numbers: U32 | None
+    writer: Writer,
+    kind: Kind,
+    manifest: storage.Manifest,
+    rows: Sequence[storage.RunInfo],
+    numbers: U32 | None,
 ) -> int:
     """Store the clusters of the new run; returns their number.
 
@@ -412,10 +393,10 @@ def _write_clusters(
     written = writer.source()
     if numbers is None:
         count = rows[0].stop if rows else 0
-        delta = Delta(count, store.width, kind.keying).view()
+        delta = storage.Delta(count, store.width, kind.keying).view()
         stored, _ = _calibration(written)
         calibration = None if stored is None else decode_calibration(stored)
-        view = View([Run(info) for info in rows], delta, None, kind, calibration)
+        view = View([storage.Run(info) for info in rows], delta, None, kind, calibration)
         state = State(store, view, written, manifest)
         labels = connected_labels(state, of_maintained(store.options))
         sizes = np.bincount(labels, minlength=len(labels))
@@ -426,7 +407,9 @@ def _write_clusters(
 def page_problem_of(store: Store) -> CorruptError | None:
     """Return what is wrong with the pages of an open database; None if they are sound."""
     with store.environment.reading():
-        for problem in problems_of_pages(os.path.join(store.environment.path, DATA_FILE)):
+        for problem in storage.problems_of_pages(
+            os.path.join(store.environment.path, storage.DATA_FILE)
+        ):
             return CorruptError(problem)
     return None
 
@@ -437,12 +420,12 @@ def rescue(path: str, problem: Error, *, drop_damaged: bool, **asked: Any) -> Re
     `asked`: see `rebuild`.  Raises `problem` if this is no database of this version, and
     CorruptError, with everything as it was, if documents would be lost and `drop_damaged` is False.
     """
-    files = OpenFiles(path, is_synced=True, timeout=WAIT_SECONDS)
+    files = storage.OpenFiles(path, is_synced=True, timeout=WAIT_SECONDS)
     try:
         with files.alone():
             before = files.presence.data_bytes
             try:
-                remains = salvage.Remains(os.path.join(path, DATA_FILE))
+                remains = salvage.Remains(os.path.join(path, storage.DATA_FILE))
             except CorruptError as error:
                 raise problem from error
             options, resources, losses = _settings(path, remains, problem)
@@ -483,7 +466,7 @@ def _settings(
             f" a copy or a dump: {problem}"
         ) from problem
     manifest = remains.value(layout.MANIFEST, layout.MANIFEST_KEY)
-    if not has_documents and (manifest is None or decode_manifest(manifest).next_ordinal):
+    if not has_documents and (manifest is None or storage.decode_manifest(manifest).next_ordinal):
         raise CorruptError(f"{path} has no document that can be read; restore it from a copy")
     losses: list[salvage.Loss] = []
     checksum = stored.get("sketch", {}).get("idf")
@@ -528,10 +511,10 @@ def _put(part: Sequence[Value], writer: Writer) -> None:
         writer.put_all(name, [(key, value)])
 
 
-def _put_in_place(store: Store, path: str, files: OpenFiles, *, has_new_idf: bool) -> None:
+def _put_in_place(store: Store, path: str, files: storage.OpenFiles, *, has_new_idf: bool) -> None:
     """Replace the damaged data file, and the IDF table if it was damaged."""
-    copy = os.path.join(path, COPY_FILE)
-    with translated(path), copied(store.environment.copy_to, copy):
+    copy = os.path.join(path, storage.COPY_FILE)
+    with storage.translated(path), compaction.copied(store.environment.copy_to, copy):
         if has_new_idf and store.options.sketch.idf is not None:
             idf_file.write_own_idf(path, store.options.sketch.idf)
         files.put_in_place(copy)

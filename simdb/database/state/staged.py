@@ -11,20 +11,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from simdb import storage
 from simdb.core import arrays, kernel
 from simdb.core.checks import shown
 from simdb.core.dtypes import U32
 from simdb.core.errors import InputError, OptionError
-from simdb.storage import (
-    NO_TABLE,
-    Membership,
-    PassageInfo,
-    StagedCodes,
-    Table,
-    by_ordinal,
-    entries_of_grains,
-    metadata as records,
-)
+from simdb.storage import by_ordinal, metadata as records
 
 SECONDS_MAX = 2**32 - 1
 AGE = re.compile("([0-9]+)([smhdw])")
@@ -40,7 +32,7 @@ class StagedPassages:
         """Begin without documents; the first one will have the ordinal `first`."""
         self._first = first
         self._parts: list[arrays.Grains] = []
-        self._sorted: tuple[int, Table] = (0, NO_TABLE)
+        self._sorted: tuple[int, storage.Table] = (0, storage.NO_TABLE)
 
     def __len__(self) -> int:
         """Number of insertions, for `restore`."""
@@ -50,16 +42,16 @@ class StagedPassages:
         """Forget all insertions but the first `count`."""
         del self._parts[count:]
         if self._sorted[0] > count:
-            self._sorted = (0, NO_TABLE)
+            self._sorted = (0, storage.NO_TABLE)
 
     def insert(self, grains: arrays.Grains) -> None:
         """Add the grains of the next documents."""
         self._parts.append(grains)
 
-    def entries(self) -> Table:
+    def entries(self) -> storage.Table:
         """Return the entries of all documents, sorted."""
         if self._sorted[0] < len(self._parts):
-            table = entries_of_grains(
+            table = storage.entries_of_grains(
                 self._first, arrays.joined_ragged(self._parts) or arrays.NO_GRAINS
             )
             kernel.sort(table.keys, table.ordinals)
@@ -257,7 +249,7 @@ class Known(LiveCounts, Protocol):
     """The same numbers, and the fields of the manifest that searching and storing need."""
 
     @property
-    def passages(self) -> tuple[PassageInfo, ...]: ...  # noqa: D102
+    def passages(self) -> tuple[storage.PassageInfo, ...]: ...  # noqa: D102
 
     @property
     def fields_version(self) -> int: ...  # noqa: D102
@@ -273,7 +265,7 @@ class Changes(Protocol):
     times: StagedTimes | None
     staged_passages: StagedPassages | None
     staged_columns: dict[by_ordinal.ByOrdinal, StagedBytes]
-    staged_codes: StagedCodes | None
+    staged_codes: storage.StagedCodes | None
     # The packed content of notes by their keys; None for a note that is removed.
     notes: dict[bytes, bytes | None]
 
@@ -285,5 +277,5 @@ class Staged(Protocol):
     def changes(self) -> Changes:
         """The staged changes."""
 
-    def membership(self) -> Membership | None:
+    def membership(self) -> storage.Membership | None:
         """Return the maintained clusters with all staged changes; None if there are none."""

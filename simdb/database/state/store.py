@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from simdb import plan, sketch as sketching
+from simdb import plan, sketch as sketching, storage
 from simdb.core.arrays import Extras, Sketches
 from simdb.core.checks import instance, one_of, share, shown, whole
 from simdb.core.errors import (
@@ -41,32 +41,7 @@ from simdb.database.state.state import State
 from simdb.database.state.view import FINGERPRINTS, KeptParts, View
 from simdb.plan import Calibration, decode_calibration
 from simdb.sketch import AnySketcher, Sketcher, sketcher_of, take_resources, warn_of_changes
-from simdb.storage import (
-    DURABILITIES,
-    REMEDY,
-    Contents,
-    Delta,
-    Environment,
-    FieldCodes,
-    Holder,
-    Lease,
-    MapFull,
-    Membership,
-    Source,
-    Spare,
-    TemporaryFolder,
-    WriteRight,
-    by_ordinal,
-    closed,
-    contents,
-    directory_of,
-    file_map,
-    is_new,
-    merge as merges,
-    prepare,
-    translate,
-    translated,
-)
+from simdb.storage import by_ordinal, contents, file_map, merge as merges
 
 if TYPE_CHECKING:
     from simdb.sketch import ExactSimilarity, Winnower
@@ -78,7 +53,7 @@ TAKEN_TRIES = range(20)
 
 Result = TypeVar("Result")
 # Transaction number and generation of the map; the contents stored then; the view of them.
-Latest = tuple[tuple[int, int], Contents, View]
+Latest = tuple[tuple[int, int], storage.Contents, View]
 
 
 MODES = ("r", "w", "c", "x")
@@ -118,7 +93,7 @@ class Store:
 
     def __init__(
         self,
-        lease: Lease,
+        lease: storage.Lease,
         options: Options,
         resources: Resources,
         *,
@@ -150,16 +125,16 @@ class Store:
         self._calibrated: tuple[dict[str, Any] | None, Calibration | None] | None = None
         # The maintained clusters as the last write transaction of this process left them, with the
         # number of that transaction and the generation of the map.
-        self.membership: tuple[tuple[int, int], Membership] | None = None
+        self.membership: tuple[tuple[int, int], storage.Membership] | None = None
         # The same for what it left in memory of the unfinished merge.
         self.merging: tuple[tuple[int, int], merges.Merging] | None = None
         # The codes of fields of the newest state that was asked for them.
-        self._codes: tuple[int, FieldCodes] | None = None
+        self._codes: tuple[int, storage.FieldCodes] | None = None
         # A bitmap that the last deletion of this process has replaced, see `Tombstones`.
-        self.spare = Spare()
+        self.spare = storage.Spare()
         self._lasting: weakref.WeakSet[Lasting] = weakref.WeakSet()
         # Where the database lies, if it has no path of its own; it goes with the store.
-        self.folder: TemporaryFolder | None = None
+        self.folder: storage.TemporaryFolder | None = None
 
     @property
     def is_closed(self) -> bool:
@@ -243,7 +218,7 @@ class Store:
     def state(self) -> State:
         """Return the state of the last commit, for a `with` statement."""
         if self._is_closed:
-            raise closed(self.environment.path)
+            raise storage.closed(self.environment.path)
         environment = self.environment
         for _ in TAKEN_TRIES:
             holder = environment.begin()
@@ -284,37 +259,39 @@ class Store:
                 self._options_version = version
             self._latest = None
 
-    def field_codes(self, known: Known) -> FieldCodes:
+    def field_codes(self, known: Known) -> storage.FieldCodes:
         """Return what holds the codes of fields of the version of a state."""
         with self._lock:
             version, codes = self._codes or (-1, None)
             if codes is None or version != known.fields_version:
-                codes = FieldCodes(len(self.options.fields))
+                codes = storage.FieldCodes(len(self.options.fields))
                 if version < known.fields_version:  # an older state keeps its own
                     self._codes = known.fields_version, codes
             return codes
 
-    def source(self, *, inside: Any = None) -> Source:
+    def source(self, *, inside: Any = None) -> storage.Source:
         """Return a source that sees the last commit, or the writes of the transaction `inside`.
 
         The caller ends the source.
         """
         if inside is None:
             return self.source_of(self.environment.begin())
-        holder = Holder()
+        holder = storage.Holder()
         holder.transaction = inside
         return self.source_of(holder, is_lent=True)
 
-    def source_of(self, holder: Holder | None, *, is_lent: bool = False) -> Source:
+    def source_of(self, holder: storage.Holder | None, *, is_lent: bool = False) -> storage.Source:
         """Return a source over the transaction of `holder`; see `Source`."""
         offset = self.options.header_offset
-        return Source(self.environment, self.keying, self.width, offset, holder, is_lent=is_lent)
+        return storage.Source(
+            self.environment, self.keying, self.width, offset, holder, is_lent=is_lent
+        )
 
-    def contents(self, source: Source) -> Contents:
+    def contents(self, source: storage.Source) -> storage.Contents:
         """Return the stored contents that `source` sees."""
         return self._refreshed(source)[1]
 
-    def view_of(self, contents: Contents, kept: KeptParts | None = None) -> View:
+    def view_of(self, contents: storage.Contents, kept: KeptParts | None = None) -> View:
         """Return a view of stored contents; `kept`: of an earlier view, see `View`."""
         return View(
             contents.runs,
@@ -325,7 +302,7 @@ class Store:
             kept=kept,
         )
 
-    def publish(self, contents: Contents, kept: KeptParts) -> None:
+    def publish(self, contents: storage.Contents, kept: KeptParts) -> None:
         """Let readers start from contents that this process has just committed.
 
         Without this they would read and decode them.  `kept`: see `View`.
@@ -336,14 +313,17 @@ class Store:
 
     def empty_view(self) -> View:
         """Return a view of an empty database, without pointers into the map."""
-        return View([], Delta(0, self.width, self.keying).view(), None, self.kind, None)
+        return View([], storage.Delta(0, self.width, self.keying).view(), None, self.kind, None)
 
-    def begin_write(self) -> WriteRight:
+    def begin_write(self) -> storage.WriteRight:
         """Return the write lock, for a `with` statement; BusyError after the timeout."""
         return self.environment.begin_write(self.timeout)
 
     def with_room(
-        self, attempt: Callable[[], Result], right: WriteRight, growth_bytes: int = GROWTH_BYTES
+        self,
+        attempt: Callable[[], Result],
+        right: storage.WriteRight,
+        growth_bytes: int = GROWTH_BYTES,
     ) -> Result:
         """Return the result of `attempt`; whenever the map is full, grow the map and try again.
 
@@ -353,7 +333,7 @@ class Store:
         while True:
             try:
                 return attempt()
-            except MapFull:
+            except storage.MapFull:
                 self.forget_views()
                 self.environment.grow(growth_bytes, right)
 
@@ -374,7 +354,7 @@ class Store:
     def _make_sketcher(self, options: Options) -> AnySketcher:
         return sketcher_of(options.sketch, self._resources, self.allowed)
 
-    def _calibration(self, contents: Contents) -> Calibration | None:
+    def _calibration(self, contents: storage.Contents) -> Calibration | None:
         """Return the calibration; decode it only if it has changed."""
         known = self._calibrated
         if known is None or known[0] is not contents.calibration:
@@ -383,17 +363,17 @@ class Store:
             known = self._calibrated = (stored, decoded)
         return known[1]
 
-    def _refreshed(self, source: Source) -> Latest:
+    def _refreshed(self, source: storage.Source) -> Latest:
         """Return the contents that `source` sees and the view of them."""
         with self._lock:
             latest = self._latest
             stamp = (source.transaction.id(), self.environment.generation)
             if latest is not None and latest[0] == stamp:
                 return latest
-            with translated(self.environment.path):
+            with storage.translated(self.environment.path):
                 self.environment.presence.check_readable()
             previous = None if latest is None else latest[1]
-            found = Contents.load(source, previous)
+            found = storage.Contents.load(source, previous)
             kept = None if latest is None else latest[2].kept
             newest = (stamp, found, self.view_of(found, kept))
             self._keep(newest)
@@ -480,7 +460,7 @@ def open_store(
     if options is not None:
         instance("options", options, Options, "simdb.Options()")
     durability, map_size, timeout, allow = access
-    one_of("durability", durability, DURABILITIES)
+    one_of("durability", durability, storage.DURABILITIES)
     size = file_map.DEFAULT_MAP_BYTES
     if map_size is not None:
         size = whole("map_size", map_size, file_map.LEAST_MAP_BYTES, file_map.MOST_MAP_BYTES)
@@ -489,11 +469,11 @@ def open_store(
             f"timeout must be a number of seconds from 0 on, or None, got {shown(timeout)}"
         )
     allowed = _allowed(allow, options)
-    directory = directory_of(path)
-    if options is not None and is_new(directory, mode):
+    directory = storage.directory_of(path)
+    if options is not None and storage.is_new(directory, mode):
         _make_resources(settled(options))  # an error here leaves no empty directory behind
-    prepare(directory, mode)
-    lease = Lease.acquire(
+    storage.prepare(directory, mode)
+    lease = storage.Lease.acquire(
         directory, is_read_only=mode == "r", durability=durability, map_bytes=size, timeout=timeout
     )
     try:
@@ -507,9 +487,9 @@ def open_store(
     except BaseException as error:
         lease.abandon()
         if isinstance(error, OSError) and not isinstance(error, Error):
-            translate(error, directory)
-        if isinstance(error, CorruptError) and REMEDY not in str(error):
-            raise CorruptError(f"{error}; {REMEDY}") from error
+            storage.translate(error, directory)
+        if isinstance(error, CorruptError) and storage.REMEDY not in str(error):
+            raise CorruptError(f"{error}; {storage.REMEDY}") from error
         raise
 
 
@@ -521,13 +501,13 @@ def open_temporary(mode: str, options: Options | None, access: Access) -> Store:
             f"mode {mode!r} opens a database that exists, and without a path there is none; give a"
             " path, or leave out the mode"
         )
-    one_of("durability", access.durability, DURABILITIES)
+    one_of("durability", access.durability, storage.DURABILITIES)
     if access.durability == "process":
         raise OptionError(
             "a database without a path is gone when the process ends, so durability='process' is"
             " not possible; give a path"
         )
-    folder = TemporaryFolder()
+    folder = storage.TemporaryFolder()
     with undoing(folder.remove):
         store = open_store(folder.database, "x", options, access._replace(durability="none"))
     store.folder = folder
@@ -550,9 +530,9 @@ def open_aside(
 
     `room_bytes`: what its file may need; it lies in memory only if there is so much room.
     """
-    folder = TemporaryFolder(room_bytes)
-    prepare(folder.database, "x")
-    lease = Lease.acquire(
+    folder = storage.TemporaryFolder(room_bytes)
+    storage.prepare(folder.database, "x")
+    lease = storage.Lease.acquire(
         folder.database, is_read_only=False, durability="none", map_bytes=file_map.DEFAULT_MAP_BYTES
     )
     try:
@@ -566,7 +546,10 @@ def open_aside(
 
 
 def created(
-    lease: Lease, options: Options, resources: Resources, allowed: frozenset[str] = frozenset()
+    lease: storage.Lease,
+    options: Options,
+    resources: Resources,
+    allowed: frozenset[str] = frozenset(),
 ) -> Store:
     """Return the store of a new database in an empty environment; `allowed`: see `Store`."""
     environment = lease.environment
@@ -602,7 +585,9 @@ def settled(
     return replace(options, bands=chosen.bands, rows=chosen.rows)
 
 
-def _stored_options(environment: Environment, mode: str, options: Options | None) -> Options:
+def _stored_options(
+    environment: storage.Environment, mode: str, options: Options | None
+) -> Options:
     """Return the options stored in the database; create it first if missing and `mode` allows."""
     with environment.reading() as transaction:
         is_empty = not transaction.stat()["entries"]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from simdb import storage
 from simdb.core import kernel
 from simdb.core.arrays import BARE, EMPTY, ORDINALS_MAX, Sketches
 from simdb.core.dtypes import I64, U8, U32, U64
@@ -24,26 +25,7 @@ from simdb.database.state.store import Store
 from simdb.database.state.view import KeptParts, View
 from simdb.plan import compaction
 from simdb.sketch import check_content
-from simdb.storage import (
-    Bitmap,
-    Contents,
-    Delta,
-    DeltaView,
-    Manifest,
-    Membership,
-    PassageInfo,
-    Run,
-    Source,
-    StagedCodes,
-    StoredBatch,
-    Tombstones,
-    Unfinished,
-    by_ordinal,
-    codes_of,
-    merge as merges,
-    rewriting,
-    table_names,
-)
+from simdb.storage import by_ordinal, merge as merges, rewriting
 
 Made = TypeVar("Made")
 
@@ -51,8 +33,8 @@ Made = TypeVar("Made")
 class Saved(NamedTuple):
     """The staged changes at some time.  Lists only grow, or new lists replace them."""
 
-    batches: list[StoredBatch]
-    sealed: list[Run]
+    batches: list[storage.StoredBatch]
+    sealed: list[storage.Run]
     deleted: list[U32]
     # How much there was of each: documents not in a run and the ordinal of the first, batches,
     # deletions, metadata, and entries of the logs.
@@ -64,7 +46,11 @@ class Staging:
     """The changes on top of a committed state."""
 
     def __init__(
-        self, store: Store, base: Contents, source: Source, kept: KeptParts | None = None
+        self,
+        store: Store,
+        base: storage.Contents,
+        source: storage.Source,
+        kept: KeptParts | None = None,
     ) -> None:
         """Begin without changes, on top of `base`, which `source` sees; `kept`: of its view."""
         self._store = store
@@ -74,13 +60,13 @@ class Staging:
         # What the next view takes over from the last one, whose runs are the present ones.
         self.kept: KeptParts | None = kept
         # The delta and the new documents joined, made when a query needs them.
-        self._joined: Delta | None = None
+        self._joined: storage.Delta | None = None
         # New documents that are not in a run, their number, and the ordinal of the first.
-        self._batches: list[StoredBatch] = []
+        self._batches: list[storage.StoredBatch] = []
         self.new_count = 0
         self.new_start = base.manifest.next_ordinal
-        self.sealed: list[Run] = []
-        self._tombstones = Tombstones(base.dead, store.spare)
+        self.sealed: list[storage.Run] = []
+        self._tombstones = storage.Tombstones(base.dead, store.spare)
         self.metadata = StagedMetadata()
         self.times = StagedTimes() if store.options.keeps_times else None
         first = base.manifest.next_ordinal
@@ -88,7 +74,7 @@ class Staging:
         columns = by_ordinal.columns_of(store.options)
         self.staged_columns = {column: StagedBytes(first) for column in columns}
         known = store.field_codes(base.manifest) if store.options.fields else None
-        self.staged_codes = None if known is None else StagedCodes(known, first)
+        self.staged_codes = None if known is None else storage.StagedCodes(known, first)
         logs = (
             self.times, self.staged_passages, self.staged_codes, *self.staged_columns.values()
         )  # fmt: skip
@@ -110,7 +96,7 @@ class Staging:
         return self._tombstones.deleted
 
     @property
-    def dead(self) -> Bitmap | None:
+    def dead(self) -> storage.Bitmap | None:
         """The tombstones of all deleted documents; the bitmap changes with the next deletion."""
         return self._tombstones.bitmap
 
@@ -139,10 +125,10 @@ class Staging:
         """The number of documents in the delta: stored and not yet sealed, and new."""
         return self.new_count + (0 if self.sealed else len(self._base.delta.batch))
 
-    def new_batch(self) -> StoredBatch:
+    def new_batch(self) -> storage.StoredBatch:
         """Return the new documents that are not in a run; there must be some."""
         if self._joined is None or len(self._batches) == 1:
-            return StoredBatch.joined(self._batches)
+            return storage.StoredBatch.joined(self._batches)
         count = len(self._joined)
         return self._joined.view().batch.part(count - self.new_count, count)
 
@@ -162,7 +148,7 @@ class Staging:
             self.kept = self._view.kept
         return self._view
 
-    def committed(self, number: int, manifest: Manifest) -> Contents:
+    def committed(self, number: int, manifest: storage.Manifest) -> storage.Contents:
         """Return what is stored after the transaction `number` has committed the changes."""
         self._tombstones.committed()
         return self._base.after(number, manifest, self._join(), self.dead)
@@ -221,7 +207,10 @@ class Staging:
         return sketches
 
     def insert(
-        self, batch: StoredBatch, metadata: Sequence[tuple[int, bytes]], times: U32 | None = None
+        self,
+        batch: storage.StoredBatch,
+        metadata: Sequence[tuple[int, bytes]],
+        times: U32 | None = None,
     ) -> None:
         """Add documents at the end; `metadata`: position in the batch and stored form.
 
@@ -268,7 +257,7 @@ class Staging:
         """Note the codes of the fields of documents that have new metadata."""
         if self.staged_codes is not None:
             fields = self._store.options.fields
-            codes = codes_of(metadata, fields, count, self.id_key, named)
+            codes = storage.codes_of(metadata, fields, count, self.id_key, named)
             self.staged_codes.change(start, codes)
 
     @property
@@ -277,7 +266,7 @@ class Staging:
         return self._base.manifest.fields_version
 
     @property
-    def passages(self) -> tuple[PassageInfo, ...]:
+    def passages(self) -> tuple[storage.PassageInfo, ...]:
         """The stored passage runs; `staged_passages` has the rest."""
         return self._base.manifest.passages
 
@@ -307,7 +296,7 @@ class Staging:
         is_settled = self.maintainer is not None and self.maintainer.is_past(self.next_ordinal, 0)
         return bool(self.deleted) and not is_settled and self.staged_passages is None
 
-    def rebase(self, base: Contents, source: Source) -> None:
+    def rebase(self, base: storage.Contents, source: storage.Source) -> None:
         """Move to `base`, the same state read again through `source`."""
         self._base = base
         self._source = source
@@ -330,10 +319,12 @@ class Staging:
             self.sealed, self.new_start, self.new_count = sealed, start, 0
             self._batches, self._joined = [], None
 
-    def merging_of(self, merge: Unfinished) -> merges.Merging:
+    def merging_of(self, merge: storage.Unfinished) -> merges.Merging:
         """Return what is in memory of an unfinished merge."""
         if self.merging is None or self.merging.number != merge.run.number:
-            self.merging = merges.Merging(merge.run.number, table_names(self._store.options))
+            self.merging = merges.Merging(
+                merge.run.number, storage.table_names(self._store.options)
+            )
         return self.merging
 
     def give_back(self) -> None:
@@ -366,10 +357,10 @@ class Staging:
             membership = known[1]
             membership.rebase(self._source)
         else:
-            membership = Membership(self._source)
+            membership = storage.Membership(self._source)
         return Maintainer(membership, of_maintained(self._store.options), self._base.manifest)
 
-    def _delta_parts(self) -> Iterator[DeltaView]:
+    def _delta_parts(self) -> Iterator[storage.DeltaView]:
         """Yield the documents of the delta, as many at a time as a run in memory may have."""
         joined = self._joined
         if joined is not None and len(joined) <= compaction.STAGED_MOST:
@@ -378,12 +369,12 @@ class Staging:
         stored = self._base.delta
         start, before = (self.new_start, []) if self.sealed else (stored.start, [stored.batch])
         parts = [each for each in (*before, *self._batches) if len(each)]
-        batch = StoredBatch.joined(parts) if joined is None else joined.view().batch
+        batch = storage.StoredBatch.joined(parts) if joined is None else joined.view().batch
         for first in range(0, len(batch), compaction.STAGED_MOST):
             part = batch.part(first, min(first + compaction.STAGED_MOST, len(batch)))
             yield part.view(start + first, self._store.keying)
 
-    def _merged(self, sealed: list[Run]) -> list[Run]:
+    def _merged(self, sealed: list[storage.Run]) -> list[storage.Run]:
         """Return the runs in memory, merged like a commit merges stored runs.
 
         Runs of many documents stay as they are: they would be twice in memory.
@@ -394,7 +385,7 @@ class Staging:
         start = first + compaction.merged_from(counts[first:], 1, growth)
         if start == len(counts) - 1:
             return sealed
-        names = table_names(self._store.options)
+        names = storage.table_names(self._store.options)
         merged = rewriting.merge_in_memory(
             sealed[start:], self._source, table_names=names, threads=self.threads
         )
@@ -405,10 +396,10 @@ class Staging:
         assert self.kept is not None
         return self.kept.sealed.identifiers.over(self._source, ordinals, self.new_start)
 
-    def _join(self) -> Delta:
+    def _join(self) -> storage.Delta:
         if self._joined is None:
             if self.sealed:
-                joined = Delta(self.new_start, self._store.width, self._store.keying)
+                joined = storage.Delta(self.new_start, self._store.width, self._store.keying)
             else:
                 joined = self._base.buffer.branch()
             for batch in self._batches:
@@ -445,7 +436,7 @@ class Staging:
         self.bare_count += sign * int(np.count_nonzero(states == BARE))
 
 
-def _named(batch: StoredBatch, at: int) -> str:
+def _named(batch: storage.StoredBatch, at: int) -> str:
     """Name one document of a batch for a message."""
     part = batch.part(at, at + 1)
     return f"document {kernel.decode_ids(part.offsets, part.content)[0]!r}"

@@ -10,19 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdb import files
-from simdb.core import keeping
+from simdb.core import choices, keeping
 from simdb.core.arrow import ByteColumn, Texts, id_text
 from simdb.core.checks import one_of
-from simdb.core.choices import (
-    DROP as DROP_NULLS,
-    KEEP,
-    ON_NULL,
-    ActionName,
-    ErrorsName,
-    NullName,
-    NumbersName,
-    OnError,
-)
+from simdb.core.choices import DROP as DROP_NULLS
 from simdb.core.decoding import UTF8, as_text, known_encoding
 from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import InputError, OptionError
@@ -67,14 +58,14 @@ def decontaminate(
     coverage: float = 0.5,
     ngram: int = NGRAM,
     common: float = 1e-4,
-    numbers: NumbersName = "same",
-    action: ActionName = "drop",
+    numbers: choices.NumbersName = "same",
+    action: choices.ActionName = "drop",
     sketch: Simhash | Minhash | None = None,
-    on_null: NullName = "keep",
+    on_null: choices.NullName = "keep",
     memory: int | None = None,
     encoding: str = UTF8,
-    errors: ErrorsName = "strict",
-    on_error: OnError = "raise",
+    errors: choices.ErrorsName = "strict",
+    on_error: choices.OnError = "raise",
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Decontaminated:
@@ -101,7 +92,7 @@ def decontaminate(
     """
     rule = LeakRule(ngram, coverage, common, numbers)
     one_of("action", action, ACTIONS)
-    one_of("on_null", on_null, ON_NULL)
+    one_of("on_null", on_null, choices.ON_NULL)
     check_memory("memory", memory)
     cutting = sketch_of_texts("decontaminate", sketch, data, against)
     text = checked_field("text", text, "action='cut'" * (action == CUT))
@@ -268,7 +259,7 @@ def parts_of(
         raise OptionError("fields must be the name of a field, or a list of names, got none")
     names = [checked_field("fields", name) for name in several]
     if (paths := paths_of(against)) is not None:
-        reading = reading_of(id, text, encoding, errors, KEEP)
+        reading = reading_of(id, text, encoding, errors, choices.KEEP)
         parts = parts_of_files(paths, names, reading, skipped)
     else:
         with naming():

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from simdb import database, plan
 from simdb.core import kernel
 from simdb.core.arrays import Fingerprints, check_many, describe
 from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS, fmix64, leading_masks
@@ -43,40 +44,6 @@ from simdb.core.stored_options import Resources
 from simdb.core.text_sketch import TextSketch
 from simdb.core.threads import mapped, parts_of, thread_count
 from simdb.core.vector_form import pack_minima, signs_of
-from simdb.database import (
-    ESTIMATE,
-    EXACT,
-    Batches,
-    Couples,
-    Question,
-    Rows,
-    Searched,
-    candidate_similarities,
-    couples_of,
-    find_all,
-    joined_couples,
-    judged_by,
-    settled,
-    sorted_tables,
-    sweep_table,
-    sweep_tables,
-    with_fingerprints,
-)
-from simdb.plan import (
-    BLOCKS_MAX,
-    EITHER,
-    FINGERPRINT_BYTES,
-    MEETING,
-    Bands,
-    bands_of,
-    choose_tables,
-    firm_distance,
-    odd_distance,
-    probe_count,
-    sign_limits,
-    table_share,
-    universal,
-)
 from simdb.sketch import ExactSimilarity
 from simdb.storage import Table, make_table, polytope_header_bits
 
@@ -199,12 +166,14 @@ class PairsPlan:
         bits = sketches.bits if isinstance(sketches, Fingerprints) else sketches
         if isinstance(self.exchange, ByHashes):
             return self._checked(bits)
-        if self.row_bytes == FINGERPRINT_BYTES:
+        if self.row_bytes == plan.FINGERPRINT_BYTES:
             if not isinstance(bits, np.ndarray) or bits.dtype != np.uint64 or bits.ndim != 1:
                 raise InputError(
                     f"the plan is of fingerprints, uint64[n] or Fingerprints, got {describe(bits)}"
                 )
-            return np.ascontiguousarray(bits, "<u8").view(np.uint8).reshape(-1, FINGERPRINT_BYTES)
+            return (
+                np.ascontiguousarray(bits, "<u8").view(np.uint8).reshape(-1, plan.FINGERPRINT_BYTES)
+            )
         if not isinstance(sketches, Fingerprints) or (
             sketches.weights is None and sketches.vectors is None
         ):
@@ -312,7 +281,7 @@ def plan_pairs(
     similarity: float | None = None,
     distance: int | None = None,
     recall: float | None = None,
-    verify: VerifyName = ESTIMATE,
+    verify: VerifyName = database.ESTIMATE,
     tasks: int = 64,
 ) -> PairsPlan:
     """Plan how `tasks` tasks find all matching pairs of a collection of `documents` documents.
@@ -324,15 +293,15 @@ def plan_pairs(
     criterion or a recall that no plan reaches.
     """
     options = _options_of(options, similarity, recall)
-    one_of("verify", verify, (ESTIMATE, EXACT))
+    one_of("verify", verify, (database.ESTIMATE, database.EXACT))
     whole("tasks", tasks, 1, 1 << 24)
     if isinstance(documents, bool) or not isinstance(documents, int | float) or documents < 0:
         raise OptionError(f"documents must be a number from 0 on, got {shown(documents)}")
-    question = Question(similarity, distance, recall)
+    question = database.Question(similarity, distance, recall)
     is_weighted = options.sketch.vector_bytes > 0
     criterion = question.criterion(options, is_weighted=is_weighted)
     searched = least = criterion.similarity
-    if verify == EXACT:
+    if verify == database.EXACT:
         searched, least = _of_candidates(options, question)
     if options.is_minhash:
         assert criterion.similarity is not None
@@ -345,7 +314,7 @@ def plan_pairs(
             )
         if options.is_wide:
             return _by_hashes(documents, options.sketch, criterion.distance, tasks)
-        width = FINGERPRINT_BYTES if least is None else options.sketch.vector_bytes
+        width = plan.FINGERPRINT_BYTES if least is None else options.sketch.vector_bytes
         return _by_blocks(documents, options, criterion.distance, width, least, tasks)
     assert searched is not None
     assert least is not None
@@ -374,7 +343,7 @@ def exact_similarities(
     return exact.of_pairs(given, both[0], both[1])
 
 
-def _of_candidates(options: Options, question: Question) -> tuple[float, float]:
+def _of_candidates(options: Options, question: database.Question) -> tuple[float, float]:
     """Return for which similarity candidates are searched, and that from which they are kept."""
     if options.is_hashes:
         raise OptionError("verify='exact' compares texts, and these are hashes; leave it out")
@@ -386,7 +355,7 @@ def _of_candidates(options: Options, question: Question) -> tuple[float, float]:
     ExactSimilarity(options.sketch, Resources(), [options.sketch.tokeniser])  # or it has none
     least = options.similarity if question.similarity is None else question.similarity
     recall = options.recall if question.recall is None else question.recall
-    return candidate_similarities(options, least, recall)
+    return database.candidate_similarities(options, least, recall)
 
 
 def _options_of(options: Any, similarity: float | None, recall: float | None) -> Options:
@@ -395,7 +364,7 @@ def _options_of(options: Any, similarity: float | None, recall: float | None) ->
     elif isinstance(options, AnySketch):
         options = Options(sketch=options)
     instance("options", options, Options, "simdb.Options() or a sketch")
-    found: Options = settled(options, similarity=similarity, recall=recall)
+    found: Options = database.settled(options, similarity=similarity, recall=recall)
     return found
 
 
@@ -442,10 +411,12 @@ def _by_vertices(
     share, within = 1.0 - EXCHANGE_SHARE * missed, 1.0 - (1.0 - EXCHANGE_SHARE) * missed
     best: tuple[float, int, float, float] | None = None
     for tables in range(1, TABLES_MAX + 1):
-        threshold = universal(similarity, share, width=VERTEX_BITS, tables=tables, costs=MEETING)
+        threshold = plan.universal(
+            similarity, share, width=VERTEX_BITS, tables=tables, costs=plan.MEETING
+        )
         if math.isinf(threshold):
             continue
-        copies = tables * probe_count(threshold, VERTEX_BITS)
+        copies = tables * plan.probe_count(threshold, VERTEX_BITS)
         parts = tables << VERTEX_BITS
         # Rows of a part that is cut travel once for each of its chunks.
         chunks = math.ceil(copies * documents / parts / LARGE_CELL_DOCUMENTS)
@@ -469,7 +440,7 @@ def _by_vertices(
 def _by_bands(
     documents: float, options: Options, similarity: float, least: float, tasks: int
 ) -> PairsPlan:
-    bands = bands_of(options)
+    bands = plan.bands_of(options)
     exchange = ByBands(bands, _part_bits(bands.table_count, tasks, documents), least)
     copies = float(bands.table_count)
     seconds = copies * documents * ROW_SECONDS
@@ -513,7 +484,7 @@ class _ByTables:
         found = self._numbers(self.searchable(rows)) + first
         return np.arange(len(rows) + 1) * self.table_count, found.ravel()
 
-    def own(self, part: int, searchable: Array, couples: Couples) -> Couples:
+    def own(self, part: int, searchable: Array, couples: database.Couples) -> database.Couples:
         """Return the couples that share no part of an earlier table than that of `part`."""
         earlier = part >> self.part_bits
         both = (searchable[couples.left], searchable[couples.right])
@@ -549,21 +520,21 @@ class ByBlocks(_ByTables):
         self.table_count = len(self.masks)
         self._least = least
 
-    def pairs(self, part: int, rows: U8, threads: int) -> Iterator[Couples]:
+    def pairs(self, part: int, rows: U8, threads: int) -> Iterator[database.Couples]:
         """Yield the pairs within the distance that share no part of an earlier table."""
         bits = self.searchable(rows)
-        every = Searched(bits, np.arange(len(bits), dtype=np.uint32))
-        blocks = min(self.distance + BLOCKS_MORE, BLOCKS_MAX)
-        masks, flips = choose_tables(bits, blocks=blocks, distance=self.distance)
-        tables = sorted_tables(every, masks, threads)
-        for found in sweep_tables(tables, masks, self.distance, flips, threads=threads):
+        every = database.Searched(bits, np.arange(len(bits), dtype=np.uint32))
+        blocks = min(self.distance + BLOCKS_MORE, plan.BLOCKS_MAX)
+        masks, flips = plan.choose_tables(bits, blocks=blocks, distance=self.distance)
+        tables = database.sorted_tables(every, masks, threads)
+        for found in database.sweep_tables(tables, masks, self.distance, flips, threads=threads):
             couples = self._measured(rows, self.own(part, bits, in_order(found)))
             if len(couples):
                 yield couples
 
-    def _measured(self, rows: U8, couples: Couples) -> Couples:
+    def _measured(self, rows: U8, couples: database.Couples) -> database.Couples:
         """Return couples with the similarities of their vectors, those that are similar enough."""
-        if self.row_bytes == FINGERPRINT_BYTES or not len(couples):
+        if self.row_bytes == plan.FINGERPRINT_BYTES or not len(couples):
             return couples
         vectors = kernel.Vectors(self.row_bytes, [(0, rows)])
         rounded = vectors.between(couples.left, couples.right)
@@ -574,7 +545,7 @@ class ByBlocks(_ByTables):
 
     def searchable(self, rows: U8) -> U64:
         """Return the fingerprints of rows."""
-        if self.row_bytes == FINGERPRINT_BYTES:
+        if self.row_bytes == plan.FINGERPRINT_BYTES:
             return rows.view("<u8").ravel().astype(np.uint64, copy=False)
         return signs_of(rows)
 
@@ -600,13 +571,13 @@ class ByHashes(_ByTables):
     part_bits: int
     row_bytes: int
 
-    def pairs(self, part: int, rows: U8, threads: int) -> Iterator[Couples]:
+    def pairs(self, part: int, rows: U8, threads: int) -> Iterator[database.Couples]:
         """Yield the pairs within the distance that share no part of an earlier table."""
-        found = find_all(Fingerprints(rows), distance=self.distance, threads=threads)
+        found = database.find_all(Fingerprints(rows), distance=self.distance, threads=threads)
         for some in found.chunks():
             left, right = some.left.astype(np.uint32), some.right.astype(np.uint32)
             unknown = np.full(len(left), np.nan, np.float32)
-            couples = self.own(part, rows, Couples(left, right, some.distance, unknown))
+            couples = self.own(part, rows, database.Couples(left, right, some.distance, unknown))
             if len(couples):
                 yield couples
 
@@ -630,7 +601,7 @@ class ByBands(_ByTables):
     Rajaraman & Ullman, section 3.4).  There is a table for each band, cut into 2^part_bits parts.
     """
 
-    def __init__(self, bands: Bands, part_bits: int, least: float) -> None:
+    def __init__(self, bands: plan.Bands, part_bits: int, least: float) -> None:
         """`least`: the least similarity of a pair."""
         self.bands = bands
         self.row_bytes = bands.sketch.vector_bytes
@@ -642,14 +613,14 @@ class ByBands(_ByTables):
         """Return the key of each band of each row: uint64[n, bands]."""
         return self.bands.searchable(np.empty(0, np.uint64), searchable)
 
-    def pairs(self, part: int, rows: U8, threads: int) -> Iterator[Couples]:
+    def pairs(self, part: int, rows: U8, threads: int) -> Iterator[database.Couples]:
         """Yield the pairs that agree in the band of the part, in no earlier one, and are alike."""
         band = part >> self.part_bits
         keys = self._keys_of_band(rows, band)
         ordinals = np.arange(len(rows), dtype=np.uint32)
         kernel.sort(keys, ordinals)
         table = Table(keys, ordinals, np.empty(0, np.uint32))
-        for found in sweep_table(table, [ALL_BITS], 0, threads=threads):
+        for found in database.sweep_table(table, [ALL_BITS], 0, threads=threads):
             couples = self._alike(rows, in_order(found))
             left, right = rows[couples.left], rows[couples.right]
             agreeing = self.bands.agreeing(left, right)[:, :band]
@@ -663,7 +634,7 @@ class ByBands(_ByTables):
         minima = self.bands.minima_of(rows)[:, band * length : (band + 1) * length]
         return kernel.band_keys(np.ascontiguousarray(minima), bands=1, rows=length)[:, 0].copy()
 
-    def _alike(self, rows: U8, couples: Couples) -> Couples:
+    def _alike(self, rows: U8, couples: database.Couples) -> database.Couples:
         """Return the couples whose signatures are similar enough, with their similarities."""
         sketch, minima = self.bands.sketch, self.bands.rows_of(rows)
         agreeing = self.bands.agreements(minima[couples.left], minima[couples.right])
@@ -674,12 +645,12 @@ class ByBands(_ByTables):
         return chosen(measured, similarities >= np.float32(self._least))
 
 
-def chosen(couples: Couples, which: Array) -> Couples:
+def chosen(couples: database.Couples, which: Array) -> database.Couples:
     """Return some of the couples; the same object if all are chosen."""
     return couples if which.dtype == np.bool_ and which.all() else couples.chosen(which)
 
 
-def in_order(couples: Couples) -> Couples:
+def in_order(couples: database.Couples) -> database.Couples:
     """Return couples with the lower position on the left."""
     if (couples.left < couples.right).all():
         return couples
@@ -715,7 +686,7 @@ class ByVertices:
         first = np.repeat(tables << np.uint32(VERTEX_BITS), np.diff(offsets))
         return offsets[:: self.tables].copy(), first + headers
 
-    def pairs(self, part: int, rows: U8, threads: int) -> Iterator[Couples]:
+    def pairs(self, part: int, rows: U8, threads: int) -> Iterator[database.Couples]:
         """Yield the similar pairs that share no earlier part."""
         marks = _Marks(self, rows)
         flags = np.zeros(self.part_count, np.uint8)
@@ -765,7 +736,7 @@ class _Marks:
 
 def similar_pairs(
     vectors: U8, bits: U64, *, similarity: float, floor: float, recall: float, threads: int
-) -> Iterator[Couples]:
+) -> Iterator[database.Couples]:
     """Yield the pairs of vectors that are at least `floor` alike, each once, left below right.
 
     `bits`: their signs.  `similarity` and `floor`, which is not above it, are those of the rounded
@@ -780,15 +751,15 @@ def similar_pairs(
 
 def _compared(
     vectors: U8, bits: U64, similarity: float, recall: float, threads: int
-) -> Iterator[Couples]:
+) -> Iterator[database.Couples]:
     """Compare every two vectors."""
     limit, firm = (
-        each(min(similarity, 1.0), 1.0 - recall) for each in (odd_distance, firm_distance)
+        each(min(similarity, 1.0), 1.0 - recall) for each in (plan.odd_distance, plan.firm_distance)
     )
-    judging = judged_by(vectors, limit, firm)
+    judging = database.judged_by(vectors, limit, firm)
     every = Table(bits, np.arange(len(bits), dtype=np.uint32), np.empty(0, np.uint32))
     measured = kernel.Vectors(vectors.shape[1], [(0, vectors)])
-    for couples in sweep_table(every, [0], limit, threads=threads, judging=judging):
+    for couples in database.sweep_table(every, [0], limit, threads=threads, judging=judging):
         found = measured.between(couples.left, couples.right)
         similar = replace(couples, similarities=found).chosen(found >= np.float32(similarity))
         if len(similar):
@@ -797,10 +768,12 @@ def _compared(
 
 def _looked_up(
     vectors: U8, similarity: float, floor: float, recall: float, threads: int
-) -> Iterator[Couples]:
+) -> Iterator[database.Couples]:
     """Look every vector up; it is enough that one of two finds the other."""
     width = polytope_header_bits(len(vectors))
-    threshold = universal(similarity, table_share(recall), width=width, tables=TABLES, costs=EITHER)
+    threshold = plan.universal(
+        similarity, plan.table_share(recall), width=width, tables=TABLES, costs=plan.EITHER
+    )
     tables = kernel.Polytopes(
         vectors.shape[1],
         [(0, vectors)],
@@ -809,25 +782,25 @@ def _looked_up(
         None,
         are_whole=True,
     )
-    limits = sign_limits(similarity, recall)
-    batches = Batches(np.arange(len(vectors), dtype=np.uint32), threads)
+    limits = plan.sign_limits(similarity, recall)
+    batches = database.Batches(np.arange(len(vectors), dtype=np.uint32), threads)
     for batch in batches:
 
-        def look_up(part: slice, batch: U32 = batch) -> Couples:
+        def look_up(part: slice, batch: U32 = batch) -> database.Couples:
             asking = batch[part]
-            rows = Rows(*tables.search(
+            rows = database.Rows(*tables.search(
                 vectors[asking], thresholds=np.array([threshold], np.float32),
                 similarity=floor, limits=limits, first=False, after=None,
             ))  # fmt: skip
-            return couples_of(asking, rows)
+            return database.couples_of(asking, rows)
 
         parts = parts_of(len(batch), threads, most=len(batch))
-        found = joined_couples(list(mapped(look_up, parts, threads)))
+        found = database.joined_couples(list(mapped(look_up, parts, threads)))
         batches.found(len(found))
         yield found.chosen(_is_first(vectors, found, threshold, width))
 
 
-def _is_first(vectors: U8, found: Couples, threshold: float, width: int) -> Bools:
+def _is_first(vectors: U8, found: database.Couples, threshold: float, width: int) -> Bools:
     """Return which pairs were found from their lower position, or only from their higher one."""
     is_first: Bools = found.left < found.right
     later = np.flatnonzero(found.left > found.right)
@@ -842,4 +815,4 @@ def _tables(vectors: U8, width: int, threads: int) -> Iterator[Table]:
     signs = signs_of(vectors)
     for keys in kernel.polytope_keys(vectors, TABLES):
         table = make_table(keys.copy(), np.arange(len(keys), dtype=np.uint32), width)
-        yield with_fingerprints(signs, table, threads)
+        yield database.with_fingerprints(signs, table, threads)

@@ -29,15 +29,7 @@ from simdb.database.search.couples import (
 from simdb.database.search.method import Method, PairMember
 from simdb.database.search.methods.exhaustive import links_among
 from simdb.database.search.rows import MANY, Rows
-from simdb.database.state.kinds import (
-    gathered,
-    limits_of,
-    polytope_runs,
-    polytopes_of,
-    polytopes_without,
-    run_of,
-    searched_tables,
-)
+from simdb.database.state import kinds
 from simdb.database.state.state import State
 from simdb.plan import Criterion
 from simdb.storage import Delta, Run, Table
@@ -68,9 +60,9 @@ def search_one(
     limit: int | None,
 ) -> list[Match] | None:
     """Return the matches of one document with weights, best first; None if there are many."""
-    limits = limits_of(state, criterion, either=False)
+    limits = kinds.limits_of(state, criterion, either=False)
     enough = first if criterion.distance is None else 0
-    found = polytopes_of(state).search_one(
+    found = kinds.polytopes_of(state).search_one(
         sketches.vectors, limits.thresholds, limits.least, limits.signs, enough, MANY
     )
     if found is None:
@@ -142,8 +134,8 @@ def find_probe(
     number = bisect_right([run.info.start for run in state.runs], stored.ordinal or 0) - 1
     if query.vector is None or stored.vector is None or compares(state, plan, stored.ordinal or 0):
         return None
-    limits = limits_of(state, criterion, either=False).thresholds
-    width = polytope_runs(state.view, state.source)[number].width
+    limits = kinds.limits_of(state, criterion, either=False).thresholds
+    width = kinds.polytope_runs(state.view, state.source)[number].width
     found = kernel.polytope_probe(
         query.vector, stored.vector, width, plan.tables, float(limits[number])
     )
@@ -180,8 +172,8 @@ def _search(
     members: U32 | None = None,
 ) -> Rows:  # fmt: skip
     criterion, either, forest = how
-    limits = limits_of(state, criterion, either=either)
-    found = polytopes_of(state).search(
+    limits = kinds.limits_of(state, criterion, either=either)
+    found = kinds.polytopes_of(state).search(
         vectors,
         thresholds=limits.thresholds,
         similarity=limits.least,
@@ -241,7 +233,7 @@ def _runs_of(state: State, plan: Plan) -> Iterator[tuple[State, U32]]:
     nothing = Delta(state.delta.stop, state.width, state.keying).view()
     runs = state.over(state.view.only(state.runs, nothing))
     stored = searched(runs, is_measured=True).ordinals
-    for view in gathered(runs.view, runs.source, plan.tables, stored, state.threads):
+    for view in kinds.gathered(runs.view, runs.source, plan.tables, stored, state.threads):
         yield runs.over(view), stored
 
 
@@ -253,7 +245,7 @@ def _without(state: State, is_left_out: Bools, query_count: int) -> State:
     if query_count * int(np.count_nonzero(is_left_out)) < len(is_left_out):
         return state
     view = state.view.without(state.dead)
-    view.polytopes = polytopes_without(view, state.source, is_left_out)
+    view.polytopes = kinds.polytopes_without(view, state.source, is_left_out)
     return state.over(view)
 
 
@@ -262,8 +254,8 @@ def _first_found(state: State, runs: State, how: _How, found: Couples) -> Couple
 
     `found`: queries of `state` with their matches in `runs`.
     """
-    limits = limits_of(runs, how.criterion, either=how.either).thresholds
-    widths = np.array([run.width for run in polytope_runs(runs.view, runs.source)], np.uint8)
+    limits = kinds.limits_of(runs, how.criterion, either=how.either).thresholds
+    widths = np.array([run.width for run in kinds.polytope_runs(runs.view, runs.source)], np.uint8)
     earlier, later = np.minimum(found.left, found.right), np.maximum(found.left, found.right)
     is_new = np.ones(len(found), np.bool_)
 
@@ -273,7 +265,7 @@ def _first_found(state: State, runs: State, how: _How, found: Couples) -> Couple
         if not len(some):
             return
         asking, asked = left[some], right[some]
-        numbers = run_of(runs.view, asked)
+        numbers = kinds.run_of(runs.view, asked)
         is_new[some] = ~kernel.polytope_reaches(
             state.vectors(asking).gather(asking),
             state.vectors(asked).gather(asked),
@@ -282,7 +274,7 @@ def _first_found(state: State, runs: State, how: _How, found: Couples) -> Couple
             tables,
         )
 
-    tables = searched_tables(runs.view)
+    tables = kinds.searched_tables(runs.view)
     leave_out(is_new, later, earlier, tables.start)
     if how.either:
         # In the tables of this state the earlier document asks first; in those before, both did.
