@@ -25,6 +25,7 @@ SIZES = {
     "quality": [f"CORPORA --method {each}" for each in ("dimensions", "minhash")],
     "order": ["CORPORA --hashes 12 --halves 1 --pairs 30 --least 3"],
     "matches": ["-n 40"],
+    "tenants": ["-n 300 --tenants 3 100 --queries 20"],
     "leaks": [
         "--count 1 --background 9 --prose CORPORA --posts CORPORA --languages CORPORA --texts"
         " CORPORA --megabytes .1 --items 30 --words 400"
