@@ -59,6 +59,7 @@ STORED = {
     f"v{FORMAT_VERSION}-passages": replace(OPTIONS, passages=True),
     f"v{FORMAT_VERSION}-features": replace(OPTIONS, features=True),
     f"v{FORMAT_VERSION}-texts": replace(OPTIONS, texts=True),
+    f"v{FORMAT_VERSION}-fields": replace(OPTIONS, fields=("m", "n")),
     f"v{FORMAT_VERSION}-minhash": simdb.Options(
         sketch=simdb.Minhash(
             shingle=2,
@@ -173,6 +174,15 @@ def contained_answers(database):
     ] + sorted([repr(pair.left), repr(pair.right)] for pair in database.find_all(contained=0.5))
 
 
+def field_answers(database):
+    """Return the documents of each value of a field; nothing without fields."""
+    if not database.options.fields:
+        return {}
+    values = [*range(8), None]
+    found = [database.query(0, distance=64, where={"n": value}) for value in values]
+    return {"fields": [sorted(repr(each.id) for each in row) for row in found]}
+
+
 def exact_answers(database):
     """Return the pairs whose stored features are similar."""
     pairs = database.find_all(verify="exact", similarity=0.2)
@@ -207,6 +217,7 @@ def answers(database):
     least = scale.from_cosine(0.5)
     return (
         ({"kept": kept} if kept else {})
+        | field_answers(database)
         | {
             "ids": [repr(id) for id in ids],
             "bits": bits,

@@ -10,7 +10,7 @@ import simdb
 
 BEFORE = list(range(20))
 BITS = np.arange(20, dtype=np.uint64) << np.uint64(9)
-KEPT = simdb.Options(delta_documents=4, growth=2, keep_clusters="distance")
+KEPT = simdb.Options(delta_documents=4, growth=2, keep_clusters="distance", fields=("new",))
 FAR = np.uint64(0x9E3779B97F4A7C15)  # its multiples are far from each other
 AFTER = [id for id in range(40) if id not in (3, 5)]
 
