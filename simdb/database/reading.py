@@ -732,10 +732,9 @@ class Reading(Protocol[IdT]):
         """Return what `_found` does for a criterion and a limit, a microsecond sooner."""
         if limit is not None:
             check_limit(limit)
-        values = () if where is None else filters.parted(self._store.options, where)[1]
         with self._searcher() as searcher:
-            if values:
-                searcher.choose(values)
+            if where is not None:
+                searcher.choose(filters.parted(searcher.store.options, where)[1])
             found = one.find_plain(searcher, document, id, given, errors, first, limit)
             return readable(found, self) if searcher.store.options.texts else found
 

@@ -34,9 +34,9 @@ from simdb.storage.field_codes import (
     FieldCodes as FieldCodes,
     FieldValues as FieldValues,
     StagedCodes as StagedCodes,
-    code_of as code_of,
+    coded_value as coded_value,
     codes_of as codes_of,
-    packed_value as packed_value,
+    wanted_codes as wanted_codes,
     whole_codes as whole_codes,
 )
 from simdb.storage.files import (

@@ -12,7 +12,7 @@ chunk.  `Manifest.fields_version` changes whenever codes of stored documents are
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from threading import Lock
 from typing import Any
@@ -35,32 +35,50 @@ PLAIN = (str, int, bool, bytes)
 CODE_BYTES = 8
 REMEDY = "make them again from the metadata: rebuild(), simdb rebuild"
 
-# The number of a field, and the packed value that documents must have in it, None for no value.
-FieldValues = tuple[tuple[int, bytes | None], ...]
+# So many codes of texts and other values are remembered.
+CODES_KEPT = 1 << 16
+
+# A text of ASCII, any other value as msgpack packs it, or None.
+Coded = str | bytes | None
+# The number of a field, and the value that documents must have in it.
+FieldValues = tuple[tuple[int, Coded], ...]
 Metadata = Iterable[tuple[int, bytes]]
 Entries = Iterator[tuple[bytes, Any]]
 
 
-def packed_value(field: str, value: Any, what: str) -> bytes | None:
-    """Return the packed value of a field; InputError that names `what` if it has no code."""
-    if value is None:
-        return None
+def coded_value(field: str, value: Any, named: Callable[[], str]) -> Coded:
+    """Return what `code_of` takes of the value of a field.
+
+    InputError if it has no code; `named()` tells whose it is.
+    """
+    if value is None or (type(value) is str and value.isascii()):
+        return value
     if type(value) in PLAIN:
         with suppress(ValueError, OverflowError):
             return codec.pack(value)
     raise InputError(
-        f"the field {field!r} of {what} is {shown(value)}; a field in Options(fields=...) must be a"
-        " str, int (of 64 bits), bool or bytes, or None"
+        f"the field {field!r} of {named()} is {shown(value)}; a field in Options(fields=...) must"
+        " be a str, int (of 64 bits), bool or bytes, or None"
     )
 
 
-@lru_cache(maxsize=1 << 12)
-def code_of(packed: bytes | None, key: bytes) -> int:
-    """Return the code of a packed value."""
-    if packed is None:
+@lru_cache(maxsize=CODES_KEPT)
+def code_of(value: Coded, key: bytes) -> int:
+    """Return the code of a value."""
+    if value is None:
         return 0
+    packed = codec.pack(value) if isinstance(value, str) else value
     code = int.from_bytes(blake2b(packed, digest_size=CODE_BYTES, key=key).digest(), "little")
     return min(max(code, 1), ANY_CODE - 1)
+
+
+@lru_cache(maxsize=CODES_KEPT)
+def wanted_codes(values: FieldValues, width: int, key: bytes) -> U64:
+    """Return the code that a document must have in each field: uint64[width]."""
+    codes = [ANY_CODE] * width
+    for number, value in values:
+        codes[number] = code_of(value, key)
+    return np.array(codes, np.uint64)
 
 
 def codes_of(
@@ -71,14 +89,18 @@ def codes_of(
     `metadata`: position and stored form of each document that has some.  `named(position)` names a
     document in the InputError for a value that has no code.
     """
-    codes = np.zeros((count, len(fields)), np.uint64)
+    places, found = [], []
+    numbered = list(enumerate(fields))
     for at, packed in metadata:
         content = codec.unpack(packed, "metadata")
-        for number, field in enumerate(fields if isinstance(content, dict) else ()):
-            if content.get(field) is not None:
-                value = packed_value(field, content[field], named(at))
-                codes[at, number] = code_of(value, key)
-    return codes
+        for number, field in numbered if isinstance(content, dict) else ():
+            value = content.get(field)
+            if value is not None:
+                places.append(at * len(numbered) + number)
+                found.append(code_of(coded_value(field, value, partial(named, at)), key))
+    codes = np.zeros(count * len(numbered), np.uint64)
+    codes[places] = found
+    return codes.reshape(count, len(numbered))
 
 
 class FieldCodes:

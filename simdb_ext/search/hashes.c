@@ -127,13 +127,24 @@ void search_within(const struct search_vectors *vectors,
         }
 }
 
+/* Return whether the search leaves in any document of a tile; if it wants any codes, it may. */
+static int may_find(const struct search_hash_request *request, const struct tile *tile)
+{
+    for (size_t i = 0; request->filter.codes != NULL && i < tile->count; i++)
+        if (!search_is_left_out(&request->filter, (uint32_t)(tile->first + i)))
+            return 1;
+    return request->filter.codes == NULL;
+}
+
 void search_closest(const struct search_vectors *vectors,
                     const struct search_hash_request *request, struct search_best *best)
 {
     uint32_t near[TILE];
     struct tile tile = {0};
 
-    while (next_tile(vectors, &tile))
+    while (next_tile(vectors, &tile)) {
+        if (!may_find(request, &tile))
+            continue;
         for (size_t query = 0; query < request->count; query++) {
             size_t count = search_kernel->near_hashes(
                 request->queries + query * vectors->width, tile.hashes, tile.count,
@@ -146,4 +157,5 @@ void search_closest(const struct search_vectors *vectors,
                     search_offer(&best[query], (uint64_t)(near[i] >> 16) << 32 | ordinal);
             }
         }
+    }
 }

@@ -391,6 +391,15 @@ static void compare_tile(const struct search_tables *tables, const struct search
     } while (finished == 0);
 }
 
+/* Return whether the search leaves in any of some documents; if it wants any codes, it may. */
+static int may_find(const struct search_filter *filter, const uint32_t *ordinals, uint64_t count)
+{
+    for (uint64_t i = 0; filter->codes != NULL && i < count; i++)
+        if (!search_is_left_out(filter, ordinals[i]))
+            return 1;
+    return filter->codes == NULL;
+}
+
 /* The tiles grow: the more keys were compared, the fewer of the next are among the best. */
 static void compare_column(const struct search_tables *tables, const struct search_column *column,
                            const uint64_t *keys, size_t count, struct search_best *best)
@@ -399,9 +408,11 @@ static void compare_column(const struct search_tables *tables, const struct sear
 
     for (uint64_t start = column->window.first; start < last; start = stop) {
         stop = last - start < size ? last : start + size;
+        size = size < TILE ? 2 * size : TILE;
+        if (!may_find(&tables->filter, column->ordinals + start, stop - start))
+            continue;
         for (size_t query = 0; query < count; query++)
             compare_tile(tables, column, start, stop, keys[query], &best[query]);
-        size = size < TILE ? 2 * size : TILE;
     }
 }
 

@@ -195,7 +195,7 @@ def estimated(state: State, grains: U64, least: float) -> ContainedDocuments:
     distinct, counts = np.unique(ordinals, return_counts=True)
     state.check_known(distinct)
     found = ContainedDocuments(distinct, counts / max(len(grains), 1), {})
-    is_meant = (found.containments >= least) & ~is_deleted(state.view.left_out, distinct)
+    is_meant = (found.containments >= least) & ~is_deleted(state.left_out, distinct)
     return found.chosen(is_meant).best()
 
 
@@ -209,7 +209,7 @@ def measured(
     """
     assert question.texts is not None
     distinct, most = _possible(state, asked, question.least)
-    is_meant = ~is_deleted(state.view.left_out, distinct)
+    is_meant = ~is_deleted(state.left_out, distinct)
     if left_out is not None:
         is_meant &= distinct != left_out
     distinct, most = distinct[is_meant], most[is_meant]
@@ -534,7 +534,7 @@ def _estimated_pairs(state: State, least: float) -> Iterator[tuple[U32, U32, F64
 
 def _block(state: State, grains: GrainsByOrdinal, start: int, stop: int) -> _Block:
     every = np.arange(start, stop, dtype=np.uint32)
-    live = np.flatnonzero(~is_deleted(state.view.left_out, every))
+    live = np.flatnonzero(~is_deleted(state.left_out, every))
     own = grains.grains(start, stop).taken(live)
     keys, places = own.values.copy(), np.arange(len(own.values), dtype=np.uint32)
     kernel.sort(keys, places)

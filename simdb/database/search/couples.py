@@ -229,8 +229,8 @@ def searched_parts(state: State, *, is_measured: bool) -> Iterator[Searched]:
             start = piece.start + first
             ordinals = np.arange(start, start + len(states), dtype=np.uint32)
             chosen = states == WEIGHTED if is_measured else states != EMPTY
-            if state.view.left_out is not None:
-                chosen &= ~is_deleted(state.view.left_out, ordinals)
+            if state.left_out is not None:
+                chosen &= ~is_deleted(state.left_out, ordinals)
             found = Searched(bits, ordinals)
             yield found if chosen.all() else found.chosen(chosen)
 

@@ -22,7 +22,7 @@ from simdb.core.options import Options
 from simdb.database.search.rows import Rows
 from simdb.database.state.documents import find_ids
 from simdb.database.state.state import State
-from simdb.storage import FieldValues, is_deleted, metadata as records, packed_value
+from simdb.storage import FieldValues, coded_value, is_deleted, metadata as records
 
 # Called with the metadata of a document, None if it has none; true if the document is meant.
 Condition: TypeAlias = Callable[[Any], Any]
@@ -52,14 +52,16 @@ def parted(options: Options, where: Any) -> tuple[Condition | None, FieldValues]
             "where must be a function of the metadata, such as lambda metadata: ..., or the values"
             f" of fields, such as {{'tenant': 't7'}}, got {shown(where)}"
         )
-    for field in where.keys() - {*options.fields}:
-        raise OptionError(
-            f"where= names the field {shown(field)}, and the database indexes"
-            f" {', '.join(map(repr, options.fields)) or 'none'}; use where=lambda metadata: ..., or"
-            f" create a database with Options(fields=...) that names it"
-        )
-    numbered = ((options.fields.index(field), field) for field in where)
-    return None, tuple((at, packed_value(each, where[each], "where=")) for at, each in numbered)
+    fields, values = options.fields, []
+    for field, value in where.items():
+        if field not in fields:
+            raise OptionError(
+                f"where= names the field {shown(field)}, and the database indexes"
+                f" {', '.join(map(repr, fields)) or 'none'}; use where=lambda metadata: ..., or"
+                f" create a database with Options(fields=...) that names it"
+            )
+        values.append((fields.index(field), coded_value(field, value, "where=".format)))
+    return None, tuple(values)
 
 
 def check_filters(options: Options, where: Any, accept: Any = None) -> None:

@@ -291,11 +291,11 @@ def _steps(state: State, wanted: Wanted, *, by_similarity: bool, step_seconds: f
     # No step can find more documents than there are.
     if wanted.k >= state.counts.document_count:
         return steps._replace(steps=())
-    if state.view.wanted is None:
+    if state.left_out is state.dead:
         return steps
     # Of few documents, all are compared sooner than a step looks them up among all others.
     every = np.linspace(0, max(state.next_ordinal, 1), SAMPLED, endpoint=False).astype(np.uint32)
-    share = (np.count_nonzero(~is_deleted(state.view.left_out, every)) + 1) / SAMPLED
+    share = (np.count_nonzero(~is_deleted(state.left_out, every)) + 1) / SAMPLED
     scan = state.next_ordinal * CODE_SECONDS + share * steps.scan_seconds
     fewer = tuple(step for step in steps.steps if step.plan.cost_seconds + step_seconds < scan)
     return Steps(fewer, scan)

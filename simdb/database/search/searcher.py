@@ -61,7 +61,7 @@ class Searcher(Protocol):
         """End the states."""
 
     def choose(self, values: FieldValues) -> "Searcher":
-        """Search only documents with these values of fields from now on; returns the searcher."""
+        """Search only documents with these values of fields from now on, or all for none."""
 
     def each(self, function: Callable[[State], Result]) -> Iterable[tuple[int, Result]]:
         """Yield the number of one state after the other and what `function` returns for it."""

@@ -18,7 +18,7 @@ from simdb.core.reports import Plan
 from simdb.database.state.crowds import HeaderCrowds
 from simdb.database.state.view import HASHES, View
 from simdb.plan import Criterion, HashParts, HashPopulation
-from simdb.storage import DeltaView, LeftOut, Source, header_bits
+from simdb.storage import ANY_CODE, DeltaView, LeftOut, Source, header_bits
 
 if TYPE_CHECKING:
     from simdb.core.documents import Signature
@@ -71,17 +71,22 @@ class PartTables:
         counts = np.bincount(queries[order], minlength=len(hashes))
         return offsets_of(counts), ordinals[order], distances[order]
 
-    def candidates_of(self, hash: U8, plan: Plan, most: int) -> U32 | None:
-        """Return the candidates of one query uint8[1, width], ascending.
+    def candidates_of(self, hash: U8, plan: Plan, most: int, left_out: LeftOut) -> U32 | None:
+        """Return the candidates of one query uint8[1, width], ascending, without other documents.
 
         None if a part has more than `most`.
         """
         found: set[int] = set()
         for tables, words, limit, flips in self._looked_up(hash, plan):
-            own = tables.lookup_one(int(words[0]), limit, flips, 0, most, None, self._left_out)
+            own = tables.lookup_one(int(words[0]), limit, flips, 0, most)
             if own is None:
                 return None
             found.update(ordinal for ordinal, _ in own)
+        if isinstance(left_out, tuple):  # whose tombstones the tables have
+            _, codes, wanted = left_out
+            for field, code in enumerate(wanted.tolist()):
+                if code != ANY_CODE:  # for the few that there are, faster than an array
+                    found = {each for each in found if codes.item(each, field) == code}
         return np.array(sorted(found), np.uint32)
 
     def _looked_up(self, hashes: U8, plan: Plan) -> Iterator[tuple[Any, U64, int, tuple[int, ...]]]:
@@ -118,7 +123,7 @@ class BitsKind:
         if sealed.tables is None:
             parts = map(keying.tables_of, range(len(keying.sizes)))
             sealed.tables = [sealed.searched(source, self.masks[own], own.start) for own in parts]
-        return PartTables(keying, sealed.tables, view.delta, view.left_out)
+        return PartTables(keying, sealed.tables, view.delta, view.dead)
 
     def population(
         self, view: View, source: Source, criterion: Criterion, *, is_swept: bool

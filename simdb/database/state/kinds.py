@@ -86,26 +86,20 @@ class SourcedView(Protocol):
     def source(self) -> Source:
         """The read transaction, from which stored values are fetched."""
 
+    def chosen_of(self, tables: Any) -> Any:
+        """Return tables without the documents that are not searched."""
+
 
 def polytopes_of(state: SourcedView) -> Any:
     """Return the cross-polytope tables of a view, ready for look-up."""
-    view = state.view
+    view, sealed = state.view, state.view.sealed
     if view.polytopes is None:
-        whole = view.whole or view
-        if whole.polytopes is None:
-            whole.polytopes = _polytopes(whole, state.source)
-        if whole is not view:
-            view.polytopes = whole.polytopes.leaving(view.left_out)
-    return view.polytopes
-
-
-def _polytopes(view: View, source: Source) -> Any:
-    """Return the tables of a view with its delta and vectors."""
-    sealed = view.sealed
-    if sealed.polytopes is None:
-        sealed.polytopes = _prepared(view, source, _all_parts(view, source))
-    vectors = view.vectors.over(source, None)
-    return sealed.polytopes.over(_weighted_delta(view), view.left_out, vectors)
+        source = state.source
+        if sealed.polytopes is None:
+            sealed.polytopes = _prepared(view, source, _all_parts(view, source))
+        vectors = view.vectors.over(source, None)
+        view.polytopes = sealed.polytopes.over(_weighted_delta(view), view.dead, vectors)
+    return state.chosen_of(view.polytopes)
 
 
 def polytopes_without(view: View, source: Source, is_left_out: Bools) -> Any:
@@ -115,7 +109,7 @@ def polytopes_without(view: View, source: Source, is_left_out: Bools) -> Any:
     """
     runs = [[_thinned(*part, is_left_out) for part in parts] for parts in _all_parts(view, source)]
     made = _prepared(view, source, runs)
-    return made.over(_weighted_delta(view), view.left_out, view.vectors.over(source, None))
+    return made.over(_weighted_delta(view), view.dead, view.vectors.over(source, None))
 
 
 def limits_of(state: SourcedView, criterion: plan.Criterion, *, either: bool) -> PolytopeLimits:
@@ -188,9 +182,7 @@ def looked_up(population: Any, view: View, source: Source, expected: float) -> A
 def with_sealed(view: View, sealed: Sealed) -> View:
     """Return the same view with its runs as `sealed` has them."""
     kept = KeptParts(sealed, view.plans)
-    return View(
-        view.runs, view.delta, view.dead, view.kind, view.calibration, kept=kept, wanted=view.wanted
-    )
+    return View(view.runs, view.delta, view.dead, view.kind, view.calibration, kept=kept)
 
 
 def polytope_runs(view: View, source: Source) -> tuple[plan.PolytopeRun, ...]:

@@ -40,7 +40,6 @@ from simdb.plan import (
 )
 from simdb.sketch import check_content
 from simdb.storage import (
-    ANY_CODE,
     NO_DOCUMENTS,
     Bitmap,
     DeltaView,
@@ -56,9 +55,10 @@ from simdb.storage import (
     Run,
     Source,
     by_ordinal,
-    code_of,
     layout,
+    live_ordinals,
     metadata as records,
+    wanted_codes,
 )
 
 if TYPE_CHECKING:
@@ -94,7 +94,17 @@ class Origin(Protocol):
 class State:
     """A consistent state: a view and the transaction that sees it, for a `with` statement."""
 
-    __slots__ = ("_gate", "_holder", "_source", "_staged", "counts", "store", "threads", "view")
+    __slots__ = (
+        "_chosen",
+        "_gate",
+        "_holder",
+        "_source",
+        "_staged",
+        "counts",
+        "store",
+        "threads",
+        "view",
+    )
 
     def __init__(
         self,
@@ -117,6 +127,8 @@ class State:
         self.counts = counts
         # How many threads the verb that uses this state may spread its work over.
         self.threads = 1
+        # The codes of all documents, and those that are searched; None to search all.
+        self._chosen: tuple[U64, U64] | None = None
         self._source = source
         self._holder = holder
         self._gate = gate
@@ -178,32 +190,37 @@ class State:
     def over(self, view: View) -> "State":
         """Return a state of another view under the same transaction; it ends with this state."""
         other = State(self.store, view, self.source, self.counts, staged=self._staged)
-        other.threads = self.threads
+        other.threads, other._chosen = self.threads, self._chosen
         return other
 
     def choose(self, values: FieldValues) -> "State":
-        """Search only documents with these values of fields from now on; returns the state."""
-        if values:
-            self.view = self.view.with_codes(self.codes(), self.wanted(values))
+        """Search only documents with these values of fields from now on, or all for none."""
+        self._chosen = (self.codes(), self.wanted(values)) if values else None
         return self
+
+    def chosen_of(self, tables: Any) -> Any:
+        """Return tables without the documents that are not searched."""
+        return tables if self._chosen is None else tables.leaving(self.left_out)
+
+    @property
+    def left_out(self) -> LeftOut:
+        """What a search leaves out: deleted documents, and those without the wanted codes."""
+        return self.view.dead if self._chosen is None else (self.view.dead, *self._chosen)
 
     def wanted(self, values: FieldValues) -> U64:
         """Return the code that a document must have in each field."""
-        codes = [ANY_CODE] * len(self.store.options.fields)
-        for number, packed in values:
-            codes[number] = code_of(packed, self.counts.id_key)
-        return np.array(codes, np.uint64)
+        return wanted_codes(values, len(self.store.options.fields), self.counts.id_key)
 
     def codes(self) -> U64:
         """Return the codes of the fields of all documents, perhaps with room for more."""
         staged = None if self._staged is None else self._staged.changes.staged_codes
         if staged is not None:
             return staged.over(self.source, self.next_ordinal)
-        whole = self.view.whole or self.view
-        if whole.codes is None:
+        view = self.view
+        if view.codes is None:
             known = self.store.field_codes(self.counts)
-            whole.codes = known.read(self.source, self.next_ordinal)
-        return whole.codes
+            view.codes = known.read(self.source, self.next_ordinal)
+        return view.codes
 
     def without(self, left_out: Bitmap | None) -> "State":
         """Return a state with other tombstones: documents with a set bit are left out."""
@@ -255,8 +272,8 @@ class State:
         return self.source.width
 
     def live(self) -> U32:
-        """Return the ordinals of all documents that are not deleted, ascending."""
-        return self.view.live()
+        """Return the ordinals of all documents that are not left out, ascending."""
+        return live_ordinals(self.left_out, 0, self.next_ordinal)
 
     def membership(self) -> Membership:
         """Return the maintained clusters."""
@@ -324,17 +341,17 @@ class State:
         `flips`: of the plan that looks up, which tells its tables of the usual cut from those that
         are stored.
         """
+        return self.chosen_of(self.whole_tables(flips))
+
+    def whole_tables(self, flips: tuple[int, ...] = ()) -> Any:
+        """Return the tables of all documents, whatever documents are searched; see `tables`."""
         view = self.view
         if len(flips) > 1 and view.kind.cut is not None:
             if view.cut is None:
                 view.cut = view.kind.cut.over(self)
             return view.cut
         if view.tables is None:
-            whole = view.whole or view
-            if whole.tables is None:
-                whole.tables = whole.kind.make_tables(whole, self.source)
-            if whole is not view:
-                view.tables = whole.tables.leaving(view.left_out)
+            view.tables = view.kind.make_tables(view, self.source)
         return view.tables
 
     def scanned(self) -> Any:
@@ -347,7 +364,7 @@ class State:
                 columns = [[part.run.searchable(part.number, self.source)] for part in sealed.parts]
                 sealed.scanned = kernel.Tables([ALL_BITS], columns, NO_DOCUMENTS, None)
             view.scanned = view.followed(sealed.scanned)
-        return view.scanned
+        return self.chosen_of(view.scanned)
 
     def identifiers(self, ordinals: U32 | None = None) -> Any:
         """Return the ids by ordinal, of at least these `ordinals`, or of all."""
@@ -421,15 +438,15 @@ class State:
 
     def unmeasured(self) -> LeftOut:
         """Return what a search leaves out where vectors are measured: documents without, too."""
-        found, wanted = self.unweighted(), self.view.wanted
-        return found if wanted is None else (found, *wanted)
+        found = self.unweighted()
+        return found if self._chosen is None else (found, *self._chosen)
 
     def unweighted(self) -> Bitmap | None:
         """Return one bit for each ordinal: deleted or without a volatility vector.
 
         None if there is no such document.
         """
-        view = self.view.whole or self.view
+        view = self.view
         if view.unweighted is None:
             found, delta = view.dead, view.delta
             every = [run.unweighted(self.source) for run in view.runs]

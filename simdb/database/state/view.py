@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 FINGERPRINTS, SIGNATURES, HASHES = "fingerprints", "signatures", "hashes"
 # A database of fewer documents than this is searched fast by any plan.
 FEW = 256
-# The codes of all documents, and those that are wanted.
-Wanted = tuple[U64, U64]
 # A program that asks with ever new arguments must not fill the memory.
 PLANS_MAX = 256
 
@@ -244,12 +242,10 @@ class View:
         calibration: Calibration | None,
         *,
         kept: KeptParts | None = None,
-        wanted: Wanted | None = None,
     ) -> None:
         """`runs` cover the ordinals below delta.start; `dead` can be shorter than all ordinals.
 
-        `kept`: of an earlier view; what still holds is used.  `wanted`: only documents with these
-        codes are searched.
+        `kept`: of an earlier view; what still holds is used.
         """
         if isinstance(runs, Sealed):
             self.sealed = runs
@@ -260,10 +256,6 @@ class View:
         self.runs = self.sealed.runs
         self.delta = delta
         self.dead = storage.with_room(dead, delta.stop)
-        # What is searched leaves these documents out.
-        self.left_out: storage.LeftOut = self.dead if wanted is None else (self.dead, *wanted)
-        self.wanted = wanted
-        self.whole: View | None = None  # of all documents, if `with_codes` has made this one
         self.kind = kind
         self.calibration = calibration
         extent = self.extent
@@ -278,7 +270,7 @@ class View:
         self.polytopes: Any = None
         self.id_tables: Any = None
         self.passages: storage.Passages | None = None
-        self.codes: U64 | None = None
+        self.codes: U64 | None = None  # of the fields of all documents
         self.identifiers = storage.FollowedKernel(
             self.sealed.identifiers, delta, lambda: (delta.id_offsets, delta.batch.content)
         )
@@ -289,7 +281,7 @@ class View:
 
     def followed(self, tables: Any) -> Any:
         """Return tables of its runs with the documents of its delta and its tombstones."""
-        return tables.over((self.delta.searchable, self.delta.ordinals), self.left_out)
+        return tables.over((self.delta.searchable, self.delta.ordinals), self.dead)
 
     @MadeOnce
     def pieces(self) -> storage.ColumnParts:
@@ -331,10 +323,6 @@ class View:
         ordinals = self.delta.ordinals
         return sum(inside) + len(ordinals) - int(np.searchsorted(ordinals, first))
 
-    def live(self) -> U32:
-        """Return the ordinals of all documents that are not left out, ascending."""
-        return storage.live_ordinals(self.left_out, 0, self.next_ordinal)
-
     def without(self, left_out: storage.Bitmap | None) -> "View":
         """Return a view with other tombstones: documents with a set bit are left out."""
         delta, kind, known = self.delta, self.kind, self.calibration
@@ -342,17 +330,7 @@ class View:
 
     def only(self, runs: Sequence[storage.Run] | Sealed, delta: storage.DeltaView) -> "View":
         """Return a view of some of the documents: of these runs and this delta."""
-        known = self.calibration
-        return View(runs, delta, self.dead, self.kind, known, wanted=self.wanted)
-
-    def with_codes(self, codes: U64, wanted: U64) -> "View":
-        """Return a view of the documents that have the `wanted` codes; `codes`: of all."""
-        whole, found = self.whole or self, View.__new__(View)
-        found.__dict__.update(whole.__dict__)
-        found.tables = found.scanned = found.cut = found.polytopes = None
-        found.whole, found.wanted = whole, (codes, wanted)
-        found.left_out = (whole.dead, codes, wanted)
-        return found
+        return View(runs, delta, self.dead, self.kind, self.calibration)
 
     @property
     def extent(self) -> Extent:

@@ -268,7 +268,7 @@ class Refusals:
 
 def _over(state: State, delta: DeltaView, threads: int) -> State:
     """Return a state of the documents of `delta` alone."""
-    among = state.over(View([], delta, None, state.kind, None))
+    among = state.over(View([], delta, None, state.kind, None)).choose(())
     among.threads = threads
     return among
 

@@ -50,7 +50,7 @@ def search_one(
 ) -> list[Match] | None:
     """Return the matches of one signature, best first; None if there are many."""
     # A match has an entry in several bands.
-    ordinals = state.tables().candidates_of(sketches.vectors, 4 * MANY)
+    ordinals = state.whole_tables().candidates_of(sketches.vectors, 4 * MANY, state.left_out)
     if ordinals is None:
         return None
     if not len(ordinals):

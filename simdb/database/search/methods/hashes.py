@@ -35,7 +35,7 @@ def search_one(
     state: State, sketches: Sketches, criterion: Criterion, plan: Plan, first: int, limit: Limit
 ) -> list[Match] | None:
     """Return the matches of one hash, best first; None if there are many candidates."""
-    ordinals = state.tables().candidates_of(sketches.vectors, plan, MANY)
+    ordinals = state.whole_tables().candidates_of(sketches.vectors, plan, MANY, state.left_out)
     if ordinals is None:
         return None
     if not len(ordinals):
