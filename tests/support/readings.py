@@ -477,7 +477,7 @@ def check_texts_many(reading, held):
     text = held.texts[held.some[0]]
     for asked in (held.some[0], held.some[-1]):
         assert reading.get(asked).text == held.texts[asked]
-    for match in reading.query(text, similarity=0.5, recall=1.0):
+    for match in reading.query(text, similarity=0.5, recall=1.0, limit=9):
         assert match.text == held.documents[match.id].text
     for id in held.gone:
         with pytest.raises(simdb.NotFoundError):
