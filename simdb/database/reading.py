@@ -681,7 +681,7 @@ class Reading(Protocol[IdT]):
 
     def _readable(self, found: Read) -> Read:
         """Return documents or matches that read their texts when asked, if any are stored."""
-        return readable(found, self) if self._store.options.texts else found
+        return readable(found, self) if found and self._store.options.texts else found
 
     def _state(self) -> State:
         """Enter a consistent state, for a `with` block."""

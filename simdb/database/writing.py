@@ -141,7 +141,8 @@ class Writing(Reading[IdT], Protocol[IdT]):
         """
         known = None if metadata is None else [metadata]
         call = write.storing.Call([id], [document], known, on_conflict, encoding, errors)
-        call = call._replace(values=self._values(where))
+        if where is not None:
+            call = call._replace(values=self._values(where))
         question = Question(similarity, distance, recall, search)
         with self._changing("insert") as writing:
             found = write.storing.claim_one(writing, call, question)

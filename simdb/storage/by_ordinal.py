@@ -61,18 +61,14 @@ LOST = (
 Numbered = tuple[U32, PackedBytes]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ByOrdinal:
-    """A column: its sub-database, the kind of its values, and whether these are compressed."""
+    """A column: what it has, as its option says, its sub-database, and the kind of its values."""
 
+    what: str
     name: bytes
     kind: bytes
     is_compressed: bool = False
-
-    @property
-    def what(self) -> str:
-        """What documents have in this column."""
-        return self.name.decode()
 
     def encode(
         self, first: int, column: PackedBytes, threads: int = 1
@@ -177,8 +173,8 @@ class ByOrdinal:
             start = stop
 
 
-FEATURES = ByOrdinal(layout.FEATURES, layout.FEATURES_KIND)
-TEXTS = ByOrdinal(layout.TEXTS, layout.TEXTS_KIND, is_compressed=True)
+FEATURES = ByOrdinal("features", layout.FEATURES, layout.FEATURES_KIND)
+TEXTS = ByOrdinal("texts", layout.TEXTS, layout.TEXTS_KIND, is_compressed=True)
 COLUMNS = (FEATURES, TEXTS)
 
 
