@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from simdb import sketch as sketching
 from simdb.core import kernel
 from simdb.core.arrays import BARE, EMPTY, Fingerprint, Fingerprints, describe
 from simdb.core.bits import FINGERPRINT_BITS
@@ -29,19 +30,6 @@ from simdb.database import maintenance
 from simdb.database.clusters import arrays
 from simdb.database.database import Database, open as open_database
 from simdb.plan import HashParts, fitted_order
-from simdb.sketch import (
-    NO_RESOURCES,
-    ExactSimilarity,
-    HashSketcher,
-    MinHashSketcher,
-    ReadySketcher,
-    Sketcher,
-    fit,
-    hash_bits,
-    likely_bits,
-    sketch_of_texts,
-    widened,
-)
 from simdb.storage import idf_file
 
 Kind = TypeVar("Kind", Simhash, Minhash)
@@ -51,7 +39,7 @@ SAMPLED_HASHES = 10_000
 Comparable: TypeAlias = str | bytes | Sequence[str] | Fingerprint | Signature
 
 # The sketch that fingerprints were last made with, and its sketcher; see `_sketcher_of`.
-_latest: tuple[Simhash | None, Sketcher] | None = None
+_latest: tuple[Simhash | None, sketching.Sketcher] | None = None
 
 
 def fingerprint(
@@ -98,7 +86,7 @@ def signatures(
     made with the same sketch.  `threads`: see `Database.insert_many`.
     """
     sketch = _sketch_of(sketch, Minhash)
-    signer = MinHashSketcher(sketch, allowed=[sketch.tokeniser])
+    signer = sketching.MinHashSketcher(sketch, allowed=[sketch.tokeniser])
     return signer.signatures(documents, errors=errors, threads=thread_count(threads))
 
 
@@ -119,13 +107,13 @@ def fit_idf(
     `features_max`: the number of features to keep, the most frequent first; None keeps all.
     `progress(done)` is called with the number of documents read.
     """
-    sketch = sketch_of_texts("fit_idf", sketch, documents)
+    sketch = sketching.sketch_of_texts("fit_idf", sketch, documents)
     if sketch.unit == "moz":
         raise OptionError("unit='moz' takes no IDF table; use another sketch for fit_idf")
     settings = sketch.feature_settings
-    return fit(
+    return sketching.fit(
         documents,
-        Sketcher(Simhash(**settings), allowed=[sketch.tokeniser]),
+        sketching.Sketcher(Simhash(**settings), allowed=[sketch.tokeniser]),
         settings,
         features_max=features_max,
         errors=errors,
@@ -146,7 +134,7 @@ def fit_bits(hashes: Any, sketch: Bits, *, blocks: int | None = None) -> Bits:
         raise OptionError(f"hashes of {FINGERPRINT_BITS} bits are never dealt; leave fit_bits out")
     usual = Options(sketch=Bits(sketch.bits))
     options = usual if blocks is None else replace(usual, blocks=blocks)
-    packed = HashSketcher(sketch).fingerprints(hashes).bits
+    packed = sketching.HashSketcher(sketch).fingerprints(hashes).bits
     packed = packed[:: max(-(-len(packed) // SAMPLED_HASHES), 1)]
     return Bits(sketch.bits, fitted_order(packed, HashParts(options).widths))
 
@@ -214,11 +202,11 @@ def distance(
     both: list[Any] = [left, right]
     if bits is None and _is_words(left) and _is_words(right):
         both = [fingerprint(left), fingerprint(right)]
-    sizes = (likely_bits(each) for each in both if not _is_words(each))
+    sizes = (sketching.likely_bits(each) for each in both if not _is_words(each))
     size = next(filter(None, sizes), FINGERPRINT_BITS) if bits is None else bits
     # Without features, bits mean nothing, but they differ in some.
     both = [int(each) if getattr(each, "is_empty", False) is True else each for each in both]
-    found = HashSketcher(Bits(size)).fingerprints(both)
+    found = sketching.HashSketcher(Bits(size)).fingerprints(both)
     return (found[0].bits ^ found[1].bits).bit_count()
 
 
@@ -237,9 +225,9 @@ def similarity(
     features have weights, the sum of the smaller weights over the sum of the larger weights.  A
     document without features is similar to nothing.
     """
-    chosen = sketch_of_texts("similarity", sketch, [left, right])
+    chosen = sketching.sketch_of_texts("similarity", sketch, [left, right])
     if _is_words(left) and _is_words(right):
-        exact = ExactSimilarity(chosen, NO_RESOURCES, [chosen.tokeniser])
+        exact = sketching.ExactSimilarity(chosen, sketching.NO_RESOURCES, [chosen.tokeniser])
         places = np.array([[0], [1]])
         # The shortest number that is this float32, so that both mean the same threshold.
         return float(str(exact.of_pairs([left, right], *places)[0]))
@@ -305,7 +293,7 @@ def find_all(
     copied, so it can change before the pairs are read.  `threads`: see `Database.insert_many`.
     """
     count, given = thread_count(threads), _many(fingerprints, bits)
-    if hash_bits(given) is not None:
+    if sketching.hash_bits(given) is not None:
         found = _stored(given, count).find_all(distance=distance, threads=count)
         return ArrayPairs(map(_positions, found.chunks()))
     return ArrayPairs(arrays.stream_pairs(given, blocks, distance, threads=count))
@@ -322,7 +310,7 @@ def find_clusters(
     fingerprint, and up to 60 if most of them are in clusters.
     """
     count, given = thread_count(threads), _many(fingerprints, bits)
-    if hash_bits(given) is not None:
+    if sketching.hash_bits(given) is not None:
         with _stored(given, count) as database:
             found = database.find_clusters(distance=distance, threads=count)
             return ArrayClusters(found.offsets, found.ids.astype(np.int64))
@@ -333,8 +321,8 @@ def _many(given: Any, bits: int | None) -> Any:
     """Return hashes of `bits` bits, or that look so, as `Fingerprints`; others as given."""
     if bits is None and not isinstance(given, Fingerprints):
         is_listed = isinstance(given, list | tuple) and len(given) > 0
-        bits = likely_bits(given[0]) if is_listed else hash_bits(given)
-    return given if bits is None else HashSketcher(Bits(bits)).fingerprints(given)
+        bits = sketching.likely_bits(given[0]) if is_listed else sketching.hash_bits(given)
+    return given if bits is None else sketching.HashSketcher(Bits(bits)).fingerprints(given)
 
 
 def _stored(hashes: Fingerprints, threads: int) -> Database[int]:
@@ -359,7 +347,7 @@ def _of_fingerprints(left: Fingerprint | Fingerprints, right: Fingerprints) -> F
     else:
         columns = DIMENSIONS[0] if right.weights is None else right.weights.shape[1]
         stored_bytes = width(next(each for each in DIMENSIONS if each >= columns))
-    ready = ReadySketcher(2 * stored_bytes, stored_bytes)
+    ready = sketching.ReadySketcher(2 * stored_bytes, stored_bytes)
     stored = ready.of_fingerprints(right, False, 0)
     if isinstance(left, Fingerprint):
         asked = ready.of_list([left], False, 0)
@@ -392,14 +380,14 @@ def _sketch_of(sketch: Any, kind: type[Kind]) -> Kind:
     return cast("Kind", sketch)
 
 
-def _sketcher_of(sketch: Any) -> Sketcher:
+def _sketcher_of(sketch: Any) -> sketching.Sketcher:
     """Give a sketcher for `sketch` or, if it is None, for the default; the latest one is kept."""
     global _latest
     known = _latest
     if known is not None and known[0] is sketch:
         return known[1]
     chosen = _sketch_of(sketch, Simhash)
-    sketcher = Sketcher(chosen, allowed=[chosen.tokeniser])
+    sketcher = sketching.Sketcher(chosen, allowed=[chosen.tokeniser])
     if chosen.idf is None:  # a table can be large
         _latest = sketch, sketcher
     return sketcher
@@ -434,7 +422,7 @@ def _rounded(value: object, weights: F64) -> F64:
     if _is_rounded(value):
         return weights
     columns = next(each for each in DIMENSIONS if each >= len(weights))
-    _, vectors = kernel.quantise(widened(weights[None].astype(np.float32), columns))
+    _, vectors = kernel.quantise(sketching.widened(weights[None].astype(np.float32), columns))
     return unpack(vectors)[0, : len(weights)].astype(np.float64)
 
 

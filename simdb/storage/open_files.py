@@ -14,23 +14,7 @@ from time import monotonic
 import lmdb
 
 from simdb.core.errors import BusyError, CorruptError, NotFoundError, ReplacedError
-from simdb.storage.files import (
-    DATA_FILE,
-    LMDB_LOCK,
-    NEW_FILE,
-    PRESENCE_LOCK,
-    WRITER_LOCK,
-    FileLock,
-    alone,
-    check_regular,
-    is_same_file,
-    open_lock,
-    pauses,
-    share_files,
-    sync_directory,
-    translate,
-    translated,
-)
+from simdb.storage import files
 from simdb.storage.pages import check_metas, check_pages, last_commit
 
 # A process that creates the lock files does so at once.
@@ -59,9 +43,9 @@ class OpenFiles:
 
         `timeout`: seconds to wait while another process replaces the data file.
         """
-        self._data_path = os.path.join(path, DATA_FILE)
+        self._data_path = os.path.join(path, files.DATA_FILE)
         self._path, self._timeout = path, timeout
-        self.writer_lock = open_lock(os.path.join(path, WRITER_LOCK), is_read_only)
+        self.writer_lock = files.open_lock(os.path.join(path, files.WRITER_LOCK), is_read_only)
         if self.writer_lock is not None and not is_read_only:
             make_data_file(path, self.writer_lock, is_synced=is_synced, timeout=timeout)
         self.presence = Presence(path, is_read_only=is_read_only, timeout=timeout)
@@ -90,16 +74,16 @@ class OpenFiles:
 
     def note_opened(self) -> None:
         """Share and remember the files after LMDB has opened its own; ReplacedError."""
-        share_files(self._path)
+        files.share_files(self._path)
         self.presence.note_files()
         self.watch.follow(self._data_path)
 
     def put_in_place(self, replacement: str) -> None:
         """Move the file `replacement` to the place of the data file, and to the disk."""
-        share_files(self._path)
+        files.share_files(self._path)
         os.replace(replacement, self._data_path)
         self.presence.follow()
-        sync_directory(self._path)
+        files.sync_directory(self._path)
 
     def close(self) -> None:
         """Close the files and give the locks back; a second call does nothing."""
@@ -134,18 +118,18 @@ class Presence:
         """
         self._path = path
         self._timeout = timeout
-        self._data: FileLock  # from `_try_enter`
-        self._lock: FileLock | None = None
-        tries = pauses(WAIT_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS)
-        with translated(path):
+        self._data: files.FileLock  # from `_try_enter`
+        self._lock: files.FileLock | None = None
+        tries = files.pauses(WAIT_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS)
+        with files.translated(path):
             while not self._try_enter(is_read_only):
                 if not next(tries, False):
                     raise ReplacedError(
                         f"a lock file of {path} is gone while another process has the database"
                         " open; end that process, then open it again"
                     )
-        self._files = {DATA_FILE: os.fstat(self._data.descriptor)}
-        self._length: tuple[FileLock | None, int] = (None, 0)
+        self._files = {files.DATA_FILE: os.fstat(self._data.descriptor)}
+        self._length: tuple[files.FileLock | None, int] = (None, 0)
         self._trusted = (0, 0, 0)
 
     @property
@@ -156,7 +140,7 @@ class Presence:
     @property
     def data_bytes(self) -> int:
         """Bytes that the open data file takes on the disk."""
-        with translated(self._path):
+        with files.translated(self._path):
             return os.fstat(self._data.descriptor).st_blocks * 512
 
     def note_files(self) -> None:
@@ -164,8 +148,8 @@ class Presence:
 
         Also checks that the data file, which LMDB opened by name, is the one that was locked.
         """
-        for name in (LMDB_LOCK, WRITER_LOCK, PRESENCE_LOCK):
-            found = check_regular(self._name(name), is_alone=True)
+        for name in (files.LMDB_LOCK, files.WRITER_LOCK, files.PRESENCE_LOCK):
+            found = files.check_regular(self._name(name), is_alone=True)
             if found is not None:
                 self._files[name] = found
         self.check()
@@ -189,18 +173,22 @@ class Presence:
         """
         if not self._is_untouched():
             try:
-                self._state_of(DATA_FILE)
+                self._state_of(files.DATA_FILE)
             except ReplacedError:
-                is_gone = not os.path.lexists(self._name(DATA_FILE))
-                table = self._files.get(LMDB_LOCK)
-                if is_gone or table is None or not is_same_file(self._name(LMDB_LOCK), table):
+                is_gone = not os.path.lexists(self._name(files.DATA_FILE))
+                table = self._files.get(files.LMDB_LOCK)
+                if (
+                    is_gone
+                    or table is None
+                    or not files.is_same_file(self._name(files.LMDB_LOCK), table)
+                ):
                     return
                 raise
         self._check_length()
 
     def is_of(self, path: str) -> bool:
         """Whether the open data file has the name `path`."""
-        return is_same_file(path, self._files[DATA_FILE])
+        return files.is_same_file(path, self._files[files.DATA_FILE])
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
@@ -211,7 +199,7 @@ class Presence:
         if self._lock is None:
             yield False
             return
-        with alone(self._lock) as is_alone:
+        with files.alone(self._lock) as is_alone:
             taken = self._data
             try:
                 yield is_alone and taken.try_take()
@@ -222,10 +210,10 @@ class Presence:
     def follow(self) -> None:
         """Use the data file that is in place now; only a process that is alone may replace it."""
         if not self._data.is_in_place:  # a second lock on this file would wait for ours
-            new = FileLock(self._name(DATA_FILE), is_made=False)
+            new = files.FileLock(self._name(files.DATA_FILE), is_made=False)
             new.share()
             state = os.fstat(new.descriptor)
-            old, self._data, self._files[DATA_FILE] = self._data, new, state
+            old, self._data, self._files[files.DATA_FILE] = self._data, new, state
             old.close()
         self._write_identity()
 
@@ -238,13 +226,13 @@ class Presence:
     def _try_enter(self, is_read_only: bool) -> bool:
         """Try to share both locks; return False if the next try may work."""
         try:
-            self._data = FileLock(self._name(DATA_FILE), is_made=False)
+            self._data = files.FileLock(self._name(files.DATA_FILE), is_made=False)
         except FileNotFoundError as error:
             raise NotFoundError(f"there is no database at {self._path} any more") from error
         if self._lacks_locks() and not self._data.try_take():
             return False
         if self._lock is None:
-            self._lock = open_lock(self._name(PRESENCE_LOCK), is_read_only)
+            self._lock = files.open_lock(self._name(files.PRESENCE_LOCK), is_read_only)
         if self._lock is not None:
             if self._lock.try_take():
                 self._write_identity()
@@ -253,15 +241,15 @@ class Presence:
             return False  # another file was put in place a moment ago
         if self._lock is not None and self._is_of_others():
             raise ReplacedError(
-                f"{self._name(DATA_FILE)} was replaced while other processes, or other handles in"
-                " this process, have the old file open; close those, then open it again"
+                f"{self._name(files.DATA_FILE)} was replaced while other processes, or other"
+                " handles in this process, have the old file open; close those, then open it again"
             )
         self._data.share(self._timeout)
         return True
 
     def _lacks_locks(self) -> bool:
         """Whether lock files are missing that opening would create."""
-        names = (LMDB_LOCK, PRESENCE_LOCK)
+        names = (files.LMDB_LOCK, files.PRESENCE_LOCK)
         is_whole = all(os.path.lexists(self._name(name)) for name in names)
         return not is_whole and os.access(self._path, os.W_OK)
 
@@ -305,8 +293,8 @@ class Presence:
         size = os.fstat(data.descriptor).st_size
         if known is data and size < size_before:
             raise CorruptError(
-                f"{self._name(DATA_FILE)} was cut off from {size_before} to {size} bytes while it"
-                " was open; restore it from a copy"
+                f"{self._name(files.DATA_FILE)} was cut off from {size_before} to {size} bytes"
+                " while it was open; restore it from a copy"
             )
         self._length = data, size
 
@@ -432,13 +420,13 @@ class Watch:
         self._is_own = False
 
     def _now(self) -> Stamp:
-        with translated(self._path):
+        with files.translated(self._path):
             found = os.fstat(self._descriptor)
         # The change time, which no program can set, and the size.
         return found.st_ctime_ns, found.st_size
 
     def _look_closer(self, stamp: Stamp) -> None:
-        with translated(self._path):
+        with files.translated(self._path):
             commit = last_commit(self._descriptor)
         if commit is not None and commit > self._commit:
             self._stamp, self._commit, self._least = stamp, commit, commit
@@ -450,16 +438,18 @@ class Watch:
             self._rests_until = ended + REST * (ended - started)
 
 
-def make_data_file(path: str, lock: FileLock, *, is_synced: bool, timeout: float | None) -> None:
+def make_data_file(
+    path: str, lock: files.FileLock, *, is_synced: bool, timeout: float | None
+) -> None:
     """Make an empty data file in the directory `path` unless there is one; FullError.
 
     `lock`: the writer lock, so that no two processes make it at once; BusyError if it is not free
     within `timeout` seconds.  `is_synced`: sync the file and its name to the disk.
     """
-    target = os.path.join(path, DATA_FILE)
+    target = os.path.join(path, files.DATA_FILE)
     if os.path.lexists(target):
         return
-    made = os.path.join(path, NEW_FILE)
+    made = os.path.join(path, files.NEW_FILE)
     lock.take(timeout)
     try:
         if not os.path.lexists(target):
@@ -467,13 +457,13 @@ def make_data_file(path: str, lock: FileLock, *, is_synced: bool, timeout: float
             _make(made, is_synced)
             os.replace(made, target)
             if is_synced:
-                sync_directory(path)
+                files.sync_directory(path)
                 with suppress(PermissionError):
-                    sync_directory(os.path.dirname(os.path.abspath(path)))
+                    files.sync_directory(os.path.dirname(os.path.abspath(path)))
     except (lmdb.Error, OSError) as error:
         with suppress(OSError):
             _remove(made)
-        translate(error, path)
+        files.translate(error, path)
     finally:
         lock.release()
 

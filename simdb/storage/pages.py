@@ -66,6 +66,10 @@ NO_PAGE = 2**64 - 1
 KEY_BYTES_MOST = 511
 NODES_LEAST = {BRANCH: 2, LEAF: 1}
 DEPTH_MAX = 32  # the limit of LMDB's cursors
+FREE_PAGES = "the tree of free pages"  # the only one whose values are read, and are in order
+
+# Key, flags and data of each entry of a tree; None if they are not wanted.
+Entries = list[tuple[bytes, int, bytes]] | None
 
 
 class Damage(Exception):  # noqa: N818 - never leaves this module
@@ -244,7 +248,7 @@ class _Walk:
             if only is None or key in only:
                 self._walk_tree(tree, f"the tree {key!r}", None)
         entries.clear()
-        self._walk_tree(self._meta.free, "the tree of free pages", entries, is_free=True)
+        self._walk_tree(self._meta.free, FREE_PAGES, entries)
         listed = [self._listed(*entry) for entry in entries]
         self._check_use(np.concatenate([np.empty(0, np.uint64), *listed]))
 
@@ -279,36 +283,19 @@ class _Walk:
             )
             raise Damage(f"page {firsts[order[at + 1]]} is used twice, by {one} and {other}")
 
-    def _walk_tree(
-        self,
-        tree: Tree,
-        name: str,
-        entries: list[tuple[bytes, int, bytes]] | None,
-        *,
-        is_free: bool = False,
-    ) -> None:
-        """Visit the pages of a tree; append key, flags and data of each entry to `entries`."""
+    def _walk_tree(self, tree: Tree, name: str, entries: Entries) -> None:
+        """Visit the pages of a tree; append what its leaves hold to `entries`."""
         counts = self._counts[name] = {BRANCH: 0, LEAF: 0, OVERFLOW: 0}
         count = 0
         if tree.root != NO_PAGE:
-            count = self._walk_page(
-                tree.root, tree.depth, name, b"", None, entries, is_free=is_free
-            )
+            count = self._walk_page(tree.root, tree.depth, name, b"", None, entries)
         found = (counts[BRANCH], counts[LEAF], counts[OVERFLOW], count)
         said = (tree.branch_pages, tree.leaf_pages, tree.overflow_pages, tree.entries)
         if found != said or (tree.root == NO_PAGE) != (tree.depth == 0):
             raise Damage(f"{name} says that it has {said} pages and entries, but has {found}")
 
     def _walk_page(
-        self,
-        number: int,
-        depth: int,
-        name: str,
-        low: bytes,
-        high: bytes | None,
-        entries: list[tuple[bytes, int, bytes]] | None,
-        *,
-        is_free: bool,
+        self, number: int, depth: int, name: str, low: bytes, high: bytes | None, entries: Entries
     ) -> int:
         """Count the entries below a page, whose keys lie from `low` on and before `high`."""
         kind = LEAF if depth == 1 else BRANCH
@@ -317,52 +304,39 @@ class _Walk:
         nodes = self._nodes(number, kind, name)
         self._counts[name][kind] += 1
         if kind == LEAF:
-            self._check_order(number, name, [low, *(node[0] for node in nodes)], high, is_free)
-            self._take_leaf(nodes, name, entries, is_free)
+            self._check_order(number, name, [low, *(node[0] for node in nodes)], high)
+            for key, flags, size, data in nodes:
+                content = self._big(data, size, name) if flags & BIG_DATA else data
+                if entries is not None:
+                    entries.append((key, flags & ~BIG_DATA, content))
+                elif flags & SUB_TREE:
+                    raise Damage(f"{name} has a tree under {key!r}")
             return len(nodes)
         keys = [low, *(node[0] for node in nodes[1:])]  # LMDB stores no key in the first node
-        self._check_order(number, name, [low, *keys], high, is_free)
+        self._check_order(number, name, [low, *keys], high)
         count = 0
         for at, (_, flags, size, _) in enumerate(nodes):
             stop = keys[at + 1] if at + 1 < len(keys) else high
             child = size | flags << 32
-            count += self._walk_page(
-                child, depth - 1, name, keys[at], stop, entries, is_free=is_free
-            )
+            count += self._walk_page(child, depth - 1, name, keys[at], stop, entries)
         return count
 
-    def _check_order(
-        self, number: int, name: str, keys: list[bytes], high: bytes | None, is_free: bool
-    ) -> None:
+    def _check_order(self, number: int, name: str, keys: list[bytes], high: bytes | None) -> None:
         """Raise Damage unless the second of `keys` is not before the first, and the rest ascend.
 
         In other trees LMDB survives unordered keys, and simdb notices them when it reads the
         values; in the tree of free pages it does not.
         """
-        if not self._is_whole and not is_free:
+        if not self._is_whole and name != FREE_PAGES:
             return
         bounded = keys if high is None else [*keys, high]
-        if is_free:
+        if name == FREE_PAGES:
             bounded = [key[::-1] for key in bounded]  # the keys are little-endian numbers
         is_ordered = bounded[0] <= bounded[1] and all(
             left < right for left, right in pairwise(bounded[1:])
         )
         if not is_ordered:
             raise Damage(f"page {number} of {name} is out of order")
-
-    def _take_leaf(
-        self,
-        nodes: list[tuple[bytes, int, int, bytes]],
-        name: str,
-        entries: list[tuple[bytes, int, bytes]] | None,
-        is_free: bool,
-    ) -> None:
-        for key, flags, size, data in nodes:
-            content = self._big(data, size, name, is_free) if flags & BIG_DATA else data
-            if entries is not None:
-                entries.append((key, flags & ~BIG_DATA, content))
-            elif flags & SUB_TREE:
-                raise Damage(f"{name} has a tree under {key!r}")
 
     def _nodes(self, number: int, kind: int, name: str) -> list[tuple[bytes, int, int, bytes]]:
         """Return the nodes of a page: key, flags, size of the data or page below, and data."""
@@ -404,7 +378,7 @@ class _Walk:
             raise Damage(f"page {number} of {name} has nodes that do not fill it")
         return nodes
 
-    def _big(self, data: bytes, size: int, name: str, is_free: bool) -> bytes:
+    def _big(self, data: bytes, size: int, name: str) -> bytes:
         """Check a value on pages of its own; return its content only for the free pages.
 
         It can have more pages than it fills: LMDB keeps the pages of a value that the same
@@ -425,7 +399,7 @@ class _Walk:
         if count > least:
             self._use(first + least, count - least, name)
         self._counts[name][OVERFLOW] += count
-        return os.pread(self._descriptor, size, start + PAGE.size) if is_free else b""
+        return os.pread(self._descriptor, size, start + PAGE.size) if name == FREE_PAGES else b""
 
     def _use(self, first: int, count: int, name: str) -> None:
         """Note pages as used; Damage if they lie outside the file."""

@@ -340,7 +340,7 @@ def test_a_rebuild_whose_file_cannot_be_shrunk_says_so_and_is_done(clustered, mo
         raise OSError(errno.ENOSPC, "No space left on device")
 
     is_own = module == "sync_directory"
-    where = "simdb.storage.open_files.sync_directory" if is_own else module
+    where = "simdb.storage.files.sync_directory" if is_own else module
     monkeypatch.setattr(where, fail)
     report = clustered.rebuild()
     monkeypatch.undo()

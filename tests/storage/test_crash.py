@@ -69,7 +69,7 @@ elif point == "after commit":
 elif point == "before the copy takes its place":
     os.replace = lambda *names: die()
 elif point == "after the copy took its place":
-    open_files.sync_directory = lambda *names: die()
+    open_files.files.sync_directory = lambda *names: die()
 elif point == "while copying":
     environment.Environment.copy_to = lambda self, name: (open(name, "wb").write(b"half"), die())
 elif point.startswith("chunk"):

@@ -40,7 +40,7 @@ def test_a_compaction_whose_copy_cannot_take_its_place_is_told(database, monkeyp
     database.insert_many(range(20), range(20))
     database.delete(3)
     is_own = module == "sync_directory"
-    where = "simdb.storage.open_files.sync_directory" if is_own else module
+    where = "simdb.storage.files.sync_directory" if is_own else module
     monkeypatch.setattr(where, fail)
 
     with pytest.raises(simdb.FullError, match="is full or has failed"):

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from simdb import database
+from simdb import database, sketch as sketching
 from simdb.core import kernel
 from simdb.core.arrays import Sketches, flags_at
 from simdb.core.arrow import TextColumn
@@ -46,16 +46,6 @@ from simdb.jobs.deduplication.minima import (
 from simdb.jobs.deduplication.question import Decided, DedupQuestion, TextSource
 from simdb.jobs.deduplication.stars import find_connected, find_stars
 from simdb.plan import Background, Banding
-from simdb.sketch import (
-    COSINE,
-    AnySketcher,
-    ExactPairs,
-    ExactSimilarity,
-    RecurringPairs,
-    Sketcher,
-    sketcher_of,
-    take_resources,
-)
 
 # Of the pairs that are alike and should be candidates, minima may lose a hundredth of what
 # bands may lose, one in a million at most.
@@ -78,14 +68,16 @@ COMPARED_PAIRS = 1 << 14
 class ByTexts:
     """The exact similarities, by all features of the texts."""
 
-    def __init__(self, exact: ExactSimilarity, least: float, recall: float | None) -> None:
+    def __init__(
+        self, exact: sketching.ExactSimilarity, least: float, recall: float | None
+    ) -> None:
         """Count pairs as matches from `least` on; `recall`: the least share that is found."""
         _check(least, recall)
         self.least = self.alike = least
         self.recall = max(recall or 0.0, database.EXACT_RECALL)
         self.counts = Verification(exact.measure, least)
-        self.lose, self._exact, self._held = exact.lose, exact, RecurringPairs(exact)
-        plain: Any = ExactPairs(exact, is_read_anywhere=True)
+        self.lose, self._exact, self._held = exact.lose, exact, sketching.RecurringPairs(exact)
+        plain: Any = sketching.ExactPairs(exact, is_read_anywhere=True)
         self._pairs = plain if self.lose is None else self._held
 
     def begin(self, count: int, texts: TextSource, threads: int) -> None:
@@ -136,7 +128,7 @@ class ByEstimates:
     def __init__(
         self,
         options: Options,
-        sketcher: AnySketcher,
+        sketcher: sketching.AnySketcher,
         similarity: float | None,
         recall: float | None,
     ) -> None:
@@ -235,9 +227,9 @@ class Alike(ExitStack):
         """Take features as `options` says, and decide by `question`."""
         super().__init__()
         self._options, self._question, self._threads = options, question, question.threads
-        self._resources = take_resources(options.sketch)
+        self._resources = sketching.take_resources(options.sketch)
         self._allowed = tuple(filter(None, [options.sketch.tokeniser]))
-        self._exact = ExactSimilarity(
+        self._exact = sketching.ExactSimilarity(
             options.sketch, self._resources, self._allowed,
             compares_numbers=question.compares_numbers,
         )  # fmt: skip
@@ -246,14 +238,14 @@ class Alike(ExitStack):
         self._minima: Minima | None = None
 
     @property
-    def sketcher(self) -> AnySketcher:
+    def sketcher(self) -> sketching.AnySketcher:
         """What makes sketches of the same features."""
-        return sketcher_of(self._options.sketch, self._resources, self._allowed)
+        return sketching.sketcher_of(self._options.sketch, self._resources, self._allowed)
 
     @property
     def is_possible(self) -> bool:
         """Whether minima find the candidates: if the similarity is Jaccard's, and not low."""
-        return self._exact.measure != COSINE and self._banding(1.0) is not None
+        return self._exact.measure != sketching.COSINE and self._banding(1.0) is not None
 
     @property
     def way(self) -> str:
@@ -289,13 +281,13 @@ class Alike(ExitStack):
             yield self._added(signed)
 
     def sketch_and_sign(
-        self, sketcher: AnySketcher, texts: Any, count: float, errors: ErrorsName
+        self, sketcher: sketching.AnySketcher, texts: Any, count: float, errors: ErrorsName
     ) -> "tuple[Sketches, Signed] | None":
         """Return the sketches of a part, and what `add_all` takes for it; None if that is no gain.
 
         `sketcher`: makes sketches of the same features.
         """
-        if not isinstance(sketcher, Sketcher) or not isinstance(texts, TextColumn):
+        if not isinstance(sketcher, sketching.Sketcher) or not isinstance(texts, TextColumn):
             return None
         if not sketcher.can_sign or not len(texts):
             return None
