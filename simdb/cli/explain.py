@@ -13,6 +13,7 @@ from simdb.cli.options.sketch_options import SketchOptions, allowed, check_given
 from simdb.cli.output import render
 from simdb.core.choices import ErrorsName
 from simdb.core.decoding import known_encoding
+from simdb.core.options import AnySketch
 from simdb.files import STANDARD_INPUT, Row, markup_hint, read_file
 from simdb.jobs import compared
 from simdb.sketch import as_read
@@ -71,17 +72,13 @@ def explain(
             text = text.strip() if options.is_hashes else text
             render.print_note(markup_hint(text, document, options.sketch))
         found = database.explain(*ids, document=text, errors=errors, **wanted.criterion)
-    called, hash_bits = (named[0], [*named, document or ""][1]), None
-    if options.is_hashes:
-        hash_bits = options.bits
+    called = named[0], [*named, document or ""][1]
+    hash_bits = options.bits if options.is_hashes else None
     print_explanation(found, called, features, has_bits=has_bits, hash_bits=hash_bits)
 
 
 def _explained(
-    paths: list[str],
-    texts: list[str],
-    sketch: simdb.Simhash | simdb.Minhash | simdb.Bits,
-    wanted: SearchOptions,
+    paths: list[str], texts: list[str], sketch: AnySketch, wanted: SearchOptions
 ) -> simdb.Explanation:
     """Explain the texts of two files."""
     hints = (markup_hint(text, path, sketch) for path, text in zip(paths, texts, strict=True))

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import simdb
 from simdb.cli.options.intake import Intake, is_default
 from simdb.cli.options.opening import begin_write, open_or_create
 from simdb.cli.options.option_groups import DocumentOptions, SearchOptions, given_batch, with_nulls
-from simdb.cli.options.sketch_options import Given, SketchOptions, check_given, make_sketch
+from simdb.cli.options.sketch_options import SketchOptions, check_given, make_sketch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, print_one, print_rows, quantity
 from simdb.core.arrays import Id
@@ -46,12 +45,18 @@ def insert(
     found: Found = read_sources(sources or [], reading, excluded=[db])
     if id is not None and text is not None:
         found = iter([given_batch(id, reading.read_as(text), inputs.int_ids)])
+
+    def try_out(database: simdb.Database) -> None:
+        """Match no documents, so that wrong options are found before anything is read."""
+        check_given(sketch, database.options.sketch, db)
+        if match is not None:
+            database.query_many([], **criterion)
+
     with Progress("inserting") as progress:
         intake = Intake(found, progress, reading.on_null, reading.on_error)
         with open_or_create(
             db, make_options=lambda: simdb.Options(sketch=make_sketch(sketch)),
-            try_out=partial(_try_out, db, sketch, match, criterion), intake=intake,
-            allow=allow or [], must_exist=existing,
+            try_out=try_out, intake=intake, allow=allow or [], must_exist=existing,
         ) as database:  # fmt: skip
             if match is None:
                 row = _insert_all(database, intake, on_conflict, inputs.on_error)
@@ -68,19 +73,6 @@ def insert(
         if intake.dropped:
             progress.note(f"{quantity(intake.dropped, 'record')} without a text left out")
     intake.end()
-
-
-def _try_out(
-    db: str,
-    sketch: Given,
-    match: MatchName | None,
-    criterion: dict[str, Any],
-    database: simdb.Database,
-) -> None:
-    """Match no documents, so that wrong options are found before anything is read."""
-    check_given(sketch, database.options.sketch, db)
-    if match is not None:
-        database.query_many([], **criterion)
 
 
 def _insert_all(

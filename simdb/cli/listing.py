@@ -14,14 +14,9 @@ import numpy as np
 
 import simdb
 from simdb import files
+from simdb.cli.options import option_groups
 from simdb.cli.options.declare import Positive
 from simdb.cli.options.opening import open_either
-from simdb.cli.options.option_groups import (
-    ListingOptions,
-    ReadingOptions,
-    SearchOptions,
-    given_condition,
-)
 from simdb.cli.options.sketch_options import SketchOptions, check_given
 from simdb.cli.options.texts import Shown, TextsOfIds, check_keep, own_texts, stored_texts
 from simdb.cli.output.render import in_words, print_note, rounded, verification_note
@@ -41,7 +36,7 @@ PAIR_TEXTS = ("left_text", "right_text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredOptions(SearchOptions):
+class StoredOptions(option_groups.SearchOptions):
     """Which stored documents match, what of them is shown, and where that goes."""
 
     where: list[str] | None = None
@@ -77,7 +72,7 @@ class StoredOptions(SearchOptions):
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments of a verb that say the same, but for the texts."""
-        where = None if self.where is None else given_condition(self.where)
+        where = None if self.where is None else option_groups.given_condition(self.where)
         return {**self.criterion, "where": where}
 
     def deciding(self, texts: TextsOfIds | None) -> dict[str, Any]:
@@ -94,8 +89,8 @@ def clusters(
     wanted: StoredOptions,
     policy: PolicyName = "connected",
     keep: str = FIRST,
-    listing: ListingOptions,
-    inputs: ReadingOptions,
+    listing: option_groups.ListingOptions,
+    inputs: option_groups.ReadingOptions,
 ) -> None:
     """Show the groups of stored documents that match, the representative of each first."""
     check_keep(keep)
@@ -117,8 +112,8 @@ def pairs(
     wanted: StoredOptions,
     contained: float | None = None,
     explain: bool = False,
-    listing: ListingOptions,
-    inputs: ReadingOptions,
+    listing: option_groups.ListingOptions,
+    inputs: option_groups.ReadingOptions,
 ) -> None:
     """Show all pairs of stored documents that match."""
     with _opened(db, wanted, inputs) as (database, texts):
@@ -140,7 +135,7 @@ def pairs(
 
 @contextmanager
 def _opened(
-    db: str, wanted: StoredOptions, inputs: ReadingOptions
+    db: str, wanted: StoredOptions, inputs: option_groups.ReadingOptions
 ) -> "Iterator[tuple[simdb.Database | simdb.ShardedDatabase, TextsOfIds | None]]":
     """Yield the database, and what finds the texts of --texts, after a look at the options."""
     wanted.check(db)
@@ -164,7 +159,7 @@ def _pair_rows(found: simdb.Pairs) -> Iterator[files.Row]:
 
 def _list(
     wanted: StoredOptions,
-    listing: ListingOptions,
+    listing: option_groups.ListingOptions,
     columns: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
     found: simdb.Pairs | simdb.Clusters,
     rows: Iterable[files.Row],

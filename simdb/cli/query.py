@@ -8,15 +8,8 @@ from typing import Any
 import simdb
 from simdb import files
 from simdb.cli import options
+from simdb.cli.options import option_groups
 from simdb.cli.options.opening import open_either
-from simdb.cli.options.option_groups import (
-    DocumentOptions,
-    SearchOptions,
-    check_nearest,
-    given_bits,
-    given_ids,
-    given_where,
-)
 from simdb.cli.output.render import is_table, match_row, print_note, print_rows
 from simdb.core.choices import ErrorsName, FormatName
 from simdb.core.decoding import known_encoding
@@ -24,7 +17,7 @@ from simdb.files import STANDARD_INPUT, markup_hint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueryOptions(SearchOptions):
+class QueryOptions(option_groups.SearchOptions):
     """What `simdb query` looks for."""
 
     limit: int | None = None
@@ -41,7 +34,9 @@ class QueryOptions(SearchOptions):
     def check(self) -> None:
         """Raise OptionError if an option is given that --nearest does not have."""
         names = ("similarity", "distance", "search", "limit", "contained", "texts")
-        check_nearest(self.nearest, {f"--{name}": getattr(self, name) for name in names})
+        option_groups.check_nearest(
+            self.nearest, {f"--{name}": getattr(self, name) for name in names}
+        )
         if self.texts is not None and self.contained is None:
             raise simdb.OptionError("--texts measures --contained SHARE, which is not given")
 
@@ -54,7 +49,7 @@ class QueryOptions(SearchOptions):
         texts: Any,
     ) -> list[simdb.Match]:
         """Return what a database has for a document, or for a stored one."""
-        where = given_where(self.where, database.options.fields)
+        where = option_groups.given_where(self.where, database.options.fields)
         if self.nearest is not None:
             return database.nearest(
                 document, self.nearest, id=id, recall=self.recall, errors=errors, where=where
@@ -95,8 +90,8 @@ def query(
         )
     asked.check()
     document = _document(text, file, fingerprint, encoding, errors)
-    wanted = None if id is None else given_ids([id], int_ids)[0]
-    inputs = DocumentOptions(
+    wanted = None if id is None else option_groups.given_ids([id], int_ids)[0]
+    inputs = option_groups.DocumentOptions(
         bits=bits, base64=base64, int_ids=int_ids, format=format, encoding=encoding, errors=errors
     )
     with open_either(db, allow or []) as database, ExitStack() as held:
@@ -125,7 +120,7 @@ def _document(
     """Return the text or the fingerprint that was given; None for a stored document."""
     decoded_as = known_encoding(encoding)
     if fingerprint is not None:
-        return given_bits(fingerprint)
+        return option_groups.given_bits(fingerprint)
     if text == STANDARD_INPUT or file is not None:
         reading = files.SourceOptions(encoding=decoded_as, errors=errors)
         return files.read_one(file or STANDARD_INPUT, reading)

@@ -244,7 +244,7 @@ class MinHashLSH:
             return
         rows = self._adopted(other.scheme, other.seed)
         if check_overlap:
-            shared = next((key for key in other._all_keys() if key in self), None)
+            shared = next((key for key, _ in other._entries() if key in self), None)
             if shared is not None:
                 raise InputError(_taken(shared))
         rows.write_all(
@@ -374,10 +374,6 @@ class MinHashLSH:
 
     def _decoded(self, ids: list[Id]) -> list[Any]:
         return [self._keys.decode(id) for id in ids]
-
-    def _all_keys(self) -> Iterator[Any]:
-        for ids, _ in [] if self._rows is None else self._rows.parts():
-            yield from self._decoded(ids)
 
     def _entries(self, ids: list[Id] | None = None) -> Iterator[tuple[Any, list[bytes]]]:
         """Yield keys, all or some, each with its hash values in bands."""

@@ -6,7 +6,7 @@ documents.  Every document becomes a row of `Sketches` before it is stored or se
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -320,6 +320,33 @@ PackedFeatures: TypeAlias = Ragged[np.uint8]
 PackedBytes: TypeAlias = Ragged[np.uint8]
 NO_GRAINS = Ragged(np.zeros(1, np.int64), np.empty(0, np.uint64))
 NO_BYTES = Ragged(np.zeros(1, np.int64), np.empty(0, np.uint8))
+
+
+Kind = TypeVar("Kind", bound="Columns")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Items by columns: a subclass has only fields that are arrays, with a row for each item."""
+
+    def __len__(self) -> int:
+        """Count the items."""
+        return len(self.columns()[0])
+
+    def columns(self) -> "list[npt.NDArray[Any]]":
+        """Return the arrays, in the order of the fields."""
+        return [getattr(self, each.name) for each in fields(self)]
+
+    def taken(self: Kind, chosen: Any) -> Kind:
+        """Give some of the items: `chosen` is a slice, flags or positions."""
+        return type(self)(*(column[chosen] for column in self.columns()))
+
+    @classmethod
+    def joined(cls: type[Kind], parts: Sequence[Kind]) -> Kind:
+        """Join the items of all parts, of which there is at least one, in their order."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(*map(np.concatenate, zip(*(part.columns() for part in parts), strict=True)))
 
 
 class Extras(NamedTuple):

@@ -22,7 +22,6 @@ from simdb.database.search.couples import (
     Couples as Couples,
     Searched as Searched,
     couples_of as couples_of,
-    joined_couples as joined_couples,
     judged_by as judged_by,
     sorted_tables as sorted_tables,
     sweep_table as sweep_table,

@@ -84,7 +84,6 @@ from simdb.plan.recall import (
     combined as combined,
     count_sets as count_sets,
     distances as distances,
-    joined as joined,
     least_reached as least_reached,
 )
 from simdb.plan.rotation import WINDOW as WINDOW, check_rotations as check_rotations

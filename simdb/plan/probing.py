@@ -19,18 +19,10 @@ from simdb.core import bits
 from simdb.core.errors import OptionError
 from simdb.core.options import AUTO, MULTIPROBE, PROBING_METHODS, PSM
 from simdb.core.reports import Plan, Probing
+from simdb.plan import recall
 from simdb.plan.calibration import Calibration, evidence
 from simdb.plan.chance import share_of_reached
 from simdb.plan.problem import Criterion, Population, Problem, candidate_distances, distinct_bits
-from simdb.plan.recall import (
-    FlipEvidence,
-    Reach,
-    combined,
-    counts_of,
-    least_reached,
-    reach,
-    recall_of,
-)
 from simdb.plan.volatility import COST_UNIT
 
 METHODS = PROBING_METHODS
@@ -102,7 +94,7 @@ def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
     return ""
 
 
-def _evidence(problem: Problem[Population]) -> FlipEvidence:
+def _evidence(problem: Problem[Population]) -> recall.FlipEvidence:
     """Return the pairs by which to plan: of a calibration, of a glimpse, or of the prior.
 
     A calibration says nothing of documents that were inserted since.  If they are many, the plan
@@ -119,10 +111,10 @@ def _evidence(problem: Problem[Population]) -> FlipEvidence:
 
 
 @lru_cache(64)
-def _both(known: FlipEvidence, other: FlipEvidence) -> FlipEvidence:
+def _both(known: recall.FlipEvidence, other: recall.FlipEvidence) -> recall.FlipEvidence:
     """Return the pairs of a sample, and other pairs for documents inserted since."""
     origin = f"{known.origin}, and for documents inserted since, {other.origin}"
-    return combined(known, other, origin)
+    return recall.combined(known, other, origin)
 
 
 def _has_much_unseen(problem: Problem[Population]) -> bool:
@@ -130,20 +122,22 @@ def _has_much_unseen(problem: Problem[Population]) -> bool:
     return problem.population.unseen > UNSEEN_PART * lost
 
 
-def _calibrated(criterion: Criterion, calibration: Calibration | None) -> FlipEvidence:
+def _calibrated(criterion: Criterion, calibration: Calibration | None) -> recall.FlipEvidence:
     return evidence(
         calibration, criterion.similarity, criterion.distance, is_stored=criterion.is_stored
     )
 
 
 @lru_cache(64)
-def _is_sure(known: FlipEvidence, share: float) -> bool:
+def _is_sure(known: recall.FlipEvidence, share: float) -> bool:
     """Return whether a sample of queries like those asked is large enough to be sure of a share."""
     count = known.pairs.query_count
-    return known.is_measured and share < 1.0 and least_reached(share, count) <= count
+    return known.is_measured and share < 1.0 and recall.least_reached(share, count) <= count
 
 
-def _by_evidence(problem: Problem[Population], limit: int, known: FlipEvidence) -> list[Plan]:
+def _by_evidence(
+    problem: Problem[Population], limit: int, known: recall.FlipEvidence
+) -> list[Plan]:
     """Return the plans for several numbers of tables that reach the recall on a sample."""
     criterion, population = problem.criterion, problem.population
     lost = (1.0 - criterion.recall) / known.caution
@@ -153,7 +147,7 @@ def _by_evidence(problem: Problem[Population], limit: int, known: FlipEvidence) 
     for tables in sorted({1, 2, most // 2, most} & set(range(1, most + 1))):
         cheapest = math.inf
         for width in _widths(problem):
-            found = reach(
+            found = recall.reach(
                 known, tuple(masks[:tables]), header_bits=width, limit=limit, wanted=1.0 - lost
             )
             if found is None:
@@ -192,10 +186,10 @@ def _fixed(problem: Problem[Population], attempts: int) -> Plan:
     masks = bits.leading_masks(population.blocks, population.leading)
     masks = masks[: 1 if criterion.method == PSM else population.tables]
     width = _widths(problem)[0]
-    share = recall_of(known, tuple(masks), header_bits=width, limit=limit, attempts=attempts)
+    share = recall.recall_of(known, tuple(masks), header_bits=width, limit=limit, attempts=attempts)
     most = min(attempts + 1, bits.flip_count(width, limit))
     probing = Probing(len(masks), width, None, attempts + 1, known.costs)
-    found = Reach(probing, float(most * len(masks)), share, 0.0)
+    found = recall.Reach(probing, float(most * len(masks)), share, 0.0)
     plan = _probing_plan(problem, limit, found, known)
     reason = (
         f"looking up the likeliest headers of {len(masks)} table(s), {most - 1} beside that of the"
@@ -205,7 +199,7 @@ def _fixed(problem: Problem[Population], attempts: int) -> Plan:
 
 
 def _probing_plan(
-    problem: Problem[Population], limit: int, found: Reach, known: FlipEvidence
+    problem: Problem[Population], limit: int, found: recall.Reach, known: recall.FlipEvidence
 ) -> Plan:
     criterion, population, delays = problem.criterion, problem.population, problem.delays
     probing = found.probing
@@ -239,7 +233,7 @@ def _probing_plan(
         headers = min(found.probes, float(probing.tables * 2**leading))
     else:
         masks = bits.leading_masks(population.blocks, population.leading)[: probing.tables]
-        counts = counts_of(known, tuple(masks), header_bits=leading, theta=probing.theta)
+        counts = recall.counts_of(known, tuple(masks), header_bits=leading, theta=probing.theta)
         headers = float(counts.mean())
     pages = population.paging.pages_of(headers, entries)
     measured = scanned * share if criterion.similarity is not None else 0.0

@@ -17,12 +17,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from simdb.core import bits, kernel
-from simdb.core.arrays import sorted_unique
+from simdb.core.arrays import Columns, sorted_unique
 from simdb.core.dtypes import F64, I64, U8, U64, Array
 from simdb.core.reports import Probing
 from simdb.core.vector_form import fingerprints_of, unpack
@@ -38,7 +38,7 @@ COUNTED_QUERIES = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SampledPairs:
+class SampledPairs(Columns):
     """A sample of pairs of similar documents, one of which is a query and the other is stored.
 
     `queries` uint64[n] and `levels` uint8[n, 64]: fingerprints and levels of the query side;
@@ -49,18 +49,10 @@ class SampledPairs:
     levels: U8
     stored: U64
 
-    def __len__(self) -> int:
-        """Return the number of pairs."""
-        return len(self.queries)
-
     @property
     def query_count(self) -> int:
         """Number of distinct queries."""
         return len(sorted_unique(self.queries))
-
-    def taken(self, chosen: Any) -> "SampledPairs":
-        """Return some of the pairs, chosen by a slice, flags or positions."""
-        return SampledPairs(self.queries[chosen], self.levels[chosen], self.stored[chosen])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,7 +123,7 @@ def combined(one: FlipEvidence, other: FlipEvidence, origin: str) -> FlipEvidenc
     count = len(one.pairs)
     return replace(
         one,
-        pairs=joined([one.pairs, other.pairs]),
+        pairs=SampledPairs.joined([one.pairs, other.pairs]),
         distances=np.concatenate([one.distances, other.distances]),
         origin=origin,
         is_measured=False,
@@ -218,7 +210,7 @@ def changed_copies(
         pairs = sampled_pairs(stored_weights(copies) if is_stored else copies, weights)
         differing = distances(pairs)
         parts.append(pairs.taken((differing >= least) & (differing <= distance)))
-    return joined(parts)
+    return SampledPairs.joined(parts)
 
 
 def sampled_pairs(left: Array, right: Array) -> SampledPairs:
@@ -230,15 +222,6 @@ def stored_weights(weights: Array) -> F64:
     """Round weights, real[n, 64 .. 256], as a database stores them: odd numbers from -15 to 15."""
     _, vectors = kernel.quantise(np.ascontiguousarray(weights, np.float32))
     return unpack(vectors).astype(np.float64)
-
-
-def joined(parts: Sequence[SampledPairs]) -> SampledPairs:
-    """Return several samples as one."""
-    return SampledPairs(
-        np.concatenate([part.queries for part in parts]),
-        np.concatenate([part.levels for part in parts]),
-        np.concatenate([part.stored for part in parts]),
-    )
 
 
 @lru_cache(256)

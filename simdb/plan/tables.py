@@ -22,16 +22,7 @@ from simdb.core.errors import OptionError
 from simdb.core.options import BPHS, EXHAUSTIVE, USUAL_BLOCKS, USUAL_LEADING
 from simdb.core.previews import counted
 from simdb.core.reports import Plan
-from simdb.plan import pigeonhole
-from simdb.plan.chance import (
-    binomial_below,
-    firm_distance,
-    firm_within,
-    odd_distance,
-    reach,
-    share_of_reached,
-    share_within,
-)
+from simdb.plan import chance, pigeonhole
 from simdb.plan.pigeonhole import Flips, tables_read
 from simdb.plan.polytopes import Polytopes
 from simdb.plan.problem import (
@@ -97,7 +88,10 @@ def plans(problem: Problem[Population]) -> list[Plan]:
 def comparing(problem: Problem[Population]) -> list[Plan]:
     """Return a plan for each distance limit for candidates."""
     criterion = problem.criterion
-    both = (candidate_distances(criterion, limit) for limit in (odd_distance, firm_distance))
+    both = (
+        candidate_distances(criterion, limit)
+        for limit in (chance.odd_distance, chance.firm_distance)
+    )
     return [_by_comparing(problem, *each) for each in zip(*both, strict=True)]
 
 
@@ -188,7 +182,9 @@ def _by_comparing(problem: Problem[Population], limit: int, firm: int) -> Plan:
     similarity = criterion.similarity
     recall, where = 1.0, f"those within distance {limit}"
     if similarity is not None and firm_limit is not None:
-        recall = min(share_within(similarity, None, limit), firm_within(similarity, firm_limit))
+        recall = min(
+            chance.share_within(similarity, None, limit), chance.firm_within(similarity, firm_limit)
+        )
         where = f"those that differ in at most {counted(firm_limit, 'sign')} of its larger weights"
     plan = Plan(
         EXHAUSTIVE, 0, 0, 0, limit, criterion.asked_similarity, recall, cost,
@@ -203,8 +199,8 @@ def _by_comparing(problem: Problem[Population], limit: int, firm: int) -> Plan:
 def unlike_share(limit: int, firm_limit: int | None) -> float:
     """Return the share of unrelated fingerprints that are candidates of most queries."""
     if firm_limit is not None:
-        return firm_within(0.0, firm_limit)
-    return binomial_below(bits.FINGERPRINT_BITS, 0.5, limit)
+        return chance.firm_within(0.0, firm_limit)
+    return chance.binomial_below(bits.FINGERPRINT_BITS, 0.5, limit)
 
 
 def _exact(problem: Problem[Population]) -> Plan | None:
@@ -239,8 +235,8 @@ def _even(problem: Problem[Population], limit: int, flips: int) -> Plan:
     served = bits.distance_served(population.blocks, population.leading, flips)
     why = f"{population.tables} tables serve distances up to {served} only"
     if criterion.similarity is not None and criterion.recall < 1.0:
-        recall = reach(criterion.similarity, population.blocks, population.leading, flips)
-        recall *= share_within(criterion.similarity, criterion.distance, limit)
+        recall = chance.reach(criterion.similarity, population.blocks, population.leading, flips)
+        recall *= chance.share_within(criterion.similarity, criterion.distance, limit)
         why = (
             f"{population.tables} tables reach {recall:.3f} of the documents at similarity"
             f" {criterion.asked_similarity:g}"
@@ -274,7 +270,7 @@ def _seconds(problem: Problem[Population], table: int, flips: int, limit: int) -
     width = population.widths[table]
     probes = bits.flip_count(width, flips)
     compared = probes * _entries(population, table, limit)
-    candidates = delays.candidate * share_of_reached(width, flips, limit)
+    candidates = delays.candidate * chance.share_of_reached(width, flips, limit)
     if population.is_swept:
         walking = SORTED_SECONDS + (probes - 1) / 2 * pigeonhole.VISITED_SECONDS
         return walking + compared / 2 * (SWEPT_SECONDS + candidates)
@@ -291,7 +287,7 @@ def _read(population: Population, flips: Flips, limit: int) -> tuple[float, floa
         headers = bits.flip_count(distinct_bits(width, entries), flips[table])
         pages += population.paging.pages_of(headers, entries)
         compared = bits.flip_count(width, flips[table]) * entries
-        reached += compared * share_of_reached(width, flips[table], limit)
+        reached += compared * chance.share_of_reached(width, flips[table], limit)
     return pages, reached
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import numpy as np
 
 from simdb import sketch as modules
-from simdb.core import arrays, kernel
+from simdb.core import arrays, kernel, vector_form
 from simdb.core.arrow import TextColumn
 from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS
 from simdb.core.checks import shown
@@ -26,15 +26,6 @@ from simdb.core.scales import TEXT_CONTENT
 from simdb.core.stored_options import Resources
 from simdb.core.text_sketch import threads_for
 from simdb.core.threads import parts_of, run_all
-from simdb.core.vector_form import (
-    HALF_MAX,
-    fingerprints_of,
-    has_features,
-    pack,
-    projected,
-    signs_of,
-    width,
-)
 from simdb.sketch.cutting import numbers_in
 from simdb.sketch.pipeline import (
     NO_RESOURCES,
@@ -84,7 +75,7 @@ class Sketcher:
         """
         self.options = options
         self._width = options.vector_bytes
-        self._projected_count = projected(options.dimensions)
+        self._projected_count = vector_form.projected(options.dimensions)
         self._pipeline = Pipeline(options, resources, allowed)
         self._ready = ReadySketcher(options.dimensions, self._width)
 
@@ -174,7 +165,7 @@ class Sketcher:
         bits = np.empty(len(listed), np.uint64)
         dimensions = self.options.dimensions
         weights = np.empty((len(listed), dimensions), np.float32)
-        vectors = np.empty((len(listed), width(dimensions)), np.uint8)
+        vectors = np.empty((len(listed), vector_form.width(dimensions)), np.uint8)
 
         def fill(part: slice) -> None:
             weights[part], counts = self._weighed(listed, kind, part, errors == "replace")
@@ -400,7 +391,7 @@ def columns_of(weights: Array, width: int, is_query: bool) -> tuple[U64, U8, U8 
         if width:
             bits[part], vectors[part] = kernel.quantise(weights[part])
         else:
-            bits[part] = fingerprints_of(weights[part])
+            bits[part] = vector_form.fingerprints_of(weights[part])
     return bits, vectors, levels
 
 
@@ -447,7 +438,7 @@ class ReadySketcher:
         of queries come from the weights, where there are any, because these say more.
         """
         bits, weights, vectors = documents.bits, documents.weights, documents.vectors
-        if vectors is not None and vectors.shape[1] == width(self._dimensions):
+        if vectors is not None and vectors.shape[1] == vector_form.width(self._dimensions):
             sketches = self._of_vectors(bits, vectors, is_query)
             if is_query and weights is not None:
                 levels = kernel.levels(widened(weights, self._dimensions))
@@ -458,8 +449,8 @@ class ReadySketcher:
         if vectors is not None:
             raise InputError(
                 f"the vectors have {vectors.shape[1]} bytes, and documents here have"
-                f" {width(self._dimensions)}; make them with dimensions={self._dimensions}, or give"
-                " their weights"
+                f" {vector_form.width(self._dimensions)}; make them with"
+                f" dimensions={self._dimensions}, or give their weights"
             )
         return self.of_bits(bits, is_query)
 
@@ -511,9 +502,9 @@ class ReadySketcher:
 
     def _of_vectors(self, bits: U64, vectors: U8, is_query: bool) -> arrays.Sketches:
         levels = kernel.levels_of_vectors(vectors) if is_query else None
-        states = np.where(has_features(vectors), self.known(is_query), arrays.EMPTY).astype(
-            np.uint8
-        )
+        states = np.where(
+            vector_form.has_features(vectors), self.known(is_query), arrays.EMPTY
+        ).astype(np.uint8)
         stored = vectors if self._width else np.empty((len(bits), 0), np.uint8)
         return arrays.Sketches(bits, stored, states, levels)
 
@@ -525,8 +516,8 @@ class ReadySketcher:
         To round them again would change some of them, as the scale is that of rounded weights.
         """
         if is_rounded and weights.shape[1] == self._dimensions and _are_halves(weights):
-            vectors = pack(weights.astype(np.int8))
-            if (signs_of(vectors) == bits).all():
+            vectors = vector_form.pack(weights.astype(np.int8))
+            if (vector_form.signs_of(vectors) == bits).all():
                 return self._of_vectors(bits, vectors, is_query)
         return self._of_weights(bits, weights, is_query, places)
 
@@ -562,8 +553,10 @@ def _refuse(place: int, bits: Any, found: Any) -> NoReturn:
 
 def _are_halves(weights: F32) -> bool:
     """Return whether all weights are those for which the halves of a packed vector stand."""
-    halves = (weights + HALF_MAX) / 2
-    return bool(((halves == np.rint(halves)) & (halves >= 0) & (halves <= HALF_MAX)).all())
+    halves = (weights + vector_form.HALF_MAX) / 2
+    return bool(
+        ((halves == np.rint(halves)) & (halves >= 0) & (halves <= vector_form.HALF_MAX)).all()
+    )
 
 
 def kind_of_all(documents: Any, vectors: "Vectors | None") -> str:

@@ -230,7 +230,7 @@ class _Stars:
             return self._matching(np.repeat(leaders, len(left)), np.tile(left, len(leaders)))
         sketches = stored_sketches(self._state, leaders)
         rows = search(self._state, sketches, self._criterion, plan=self._plan)
-        return self._kept(couples_of(leaders, rows).chosen(self._is_left[rows.ordinals]))
+        return self._kept(couples_of(leaders, rows).taken(self._is_left[rows.ordinals]))
 
     def _matching(self, left: U32, right: U32) -> Couples:
         """Return the given pairs that match."""
@@ -248,7 +248,7 @@ class _Stars:
             if judge is not None:
                 stored = replace(couples, left=batch[couples.left], right=batch[couples.right])
                 known = judge.measured(self._state, stored)
-                couples = couples.chosen(known.similarities >= np.float32(judge.least))
+                couples = couples.taken(known.similarities >= np.float32(judge.least))
             _claim(owners, couples.left, couples.right)
         return owners
 

@@ -225,7 +225,7 @@ def _learn(
         groups.append((given, None))
     samples = [_pairs(state, *group, generator) for group in groups]
     are_own = [own is not None for _, own in groups]
-    pairs = plan.joined([sample.pairs for sample in samples])
+    pairs = plan.SampledPairs.joined([sample.pairs for sample in samples])
     return plan.Calibration(
         _model(store, samples),
         pairs,

@@ -25,18 +25,9 @@ from typing import Any, BinaryIO, NamedTuple, cast
 import numpy as np
 
 from simdb import storage
-from simdb.core import stored_options
+from simdb.core import errors, stored_options
 from simdb.core.arrays import ORDINALS_MAX, Extras, offsets_of
 from simdb.core.checks import a_map, a_text, a_whole, expecting
-from simdb.core.errors import (
-    CorruptError,
-    FormatError,
-    FullError,
-    InputError,
-    NotFoundError,
-    no_descriptor,
-    undoing,
-)  # fmt: skip
 from simdb.core.options import VECTOR_LENGTH_MAX, Options
 from simdb.core.progress import Progress, Report, report_of
 from simdb.database.maintenance.calibration import covered_of, covering, problem_of, put_calibration
@@ -95,7 +86,7 @@ def _path(given: Any, what: str) -> str:
     try:
         return os.fsdecode(given)
     except TypeError as error:
-        raise InputError(
+        raise errors.InputError(
             f"{what} must be a path or a binary file, got {type(given).__name__}"
         ) from error
 
@@ -219,9 +210,11 @@ def load(source: Any, path: str | os.PathLike[str], progress: Progress | None) -
     try:
         file = open(name, "rb")  # noqa: SIM115
     except FileNotFoundError as error:
-        raise NotFoundError(f"there is no dump at {name}") from error
+        raise errors.NotFoundError(f"there is no dump at {name}") from error
     except OSError as error:
-        raise no_descriptor(error) or InputError(f"{name} cannot be read: {error}") from error
+        raise errors.no_descriptor(error) or errors.InputError(
+            f"{name} cannot be read: {error}"
+        ) from error
     with file:
         return _load_from(file, name, target, report)
 
@@ -248,7 +241,9 @@ def upgrade(path: str | os.PathLike[str], python: str | None, progress: Progress
         if os.path.lexists(made) and (not os.path.lexists(kept) or os.path.samefile(kept, data)):
             shutil.rmtree(old)
         if shutil.disk_usage(place).free < size:
-            raise FullError(f"{place} needs {size} free bytes on its disk; nothing was changed")
+            raise errors.FullError(
+                f"{place} needs {size} free bytes on its disk; nothing was changed"
+            )
         storage.made_beside(old, UPGRADING, make)
         files.put_in_place(made)
     return old
@@ -261,14 +256,14 @@ def _upgraded(place: str, python: str, directory: str, progress: Report) -> None
         output, notes = cast("tuple[BinaryIO, BinaryIO]", (child.stdout, child.stderr))
         try:
             _fill(directory, transfer.read_dump(output, "the dump"), progress)
-        except (CorruptError, FormatError) as error:
+        except (errors.CorruptError, errors.FormatError) as error:
             output.close()
             said = notes.read().decode(errors="replace").strip().rpartition("\n")[2]
             reason = said if child.wait() and said else error
-            raise FormatError(f"{place} was not upgraded: {reason}") from error
+            raise errors.FormatError(f"{place} was not upgraded: {reason}") from error
     with closing(open_store(directory, "r", None, Access("none", None, None, ()))) as store:
         for finding in check(store, deep=False):
-            raise CorruptError(f"what was made of {place} is damaged, try again: {finding}")
+            raise errors.CorruptError(f"what was made of {place} is damaged, try again: {finding}")
     os.rename(os.path.join(directory, storage.DATA_FILE), os.path.join(directory, storage.NEW_FILE))
     for name in storage.LOCKS:
         os.unlink(os.path.join(directory, name))
@@ -287,7 +282,7 @@ def _fill(directory: str, parts: Iterator[transfer.DumpPart], progress: Report) 
     lease = storage.Lease.acquire(
         directory, is_read_only=False, durability="process", map_bytes=file_map.DEFAULT_MAP_BYTES
     )
-    with undoing(lease.abandon):
+    with errors.undoing(lease.abandon):
         store = created(lease, head.options, head.resources)
         filling = _Filling(store, head.content)
         for part in parts:
@@ -307,14 +302,14 @@ def _fill(directory: str, parts: Iterator[transfer.DumpPart], progress: Report) 
 def _check_loaded(store: Store, count: int, said: int) -> None:
     """Raise CorruptError unless the new database has `count` documents, stored as written."""
     if count != said:
-        raise CorruptError(f"the dump has {count} documents, but its head says {said}")
+        raise errors.CorruptError(f"the dump has {count} documents, but its head says {said}")
     with store.source() as source:
         manifest = store.contents(source).manifest
         merges.check_written(
             merges.differences(manifest.runs, source, storage.table_names(store.options))
         )
     if manifest.document_count != count:
-        raise CorruptError(
+        raise errors.CorruptError(
             f"the dump has {count} documents, but {manifest.document_count} were stored; nothing"
             " was kept, try again"
         )
@@ -337,7 +332,7 @@ def _read_head(
     """Return all before the documents, and the rest; the IDF table goes into `directory`."""
     head, calibration = next(parts), None
     if head.kind != transfer.HEAD:
-        raise CorruptError(f"{head.place} must be the head of a dump, but is {head.kind!r}")
+        raise errors.CorruptError(f"{head.place} must be the head of a dump, but is {head.kind!r}")
     notes: dict[bytes, bytes | None] = {}
     path = os.path.join(directory, storage.IDF_FILE)
     for part in parts:
@@ -357,7 +352,7 @@ def _read_head(
         stored = a_map(head.payload)
         options = a_map(stored["options"])
         if a_map(options["sketch"]).get("idf") != found:
-            raise CorruptError(
+            raise errors.CorruptError(
                 f"{head.place}: the IDF table does not have the checksum in the options"
             )
         resources = stored_options.decode_resources(a_map(stored["resources"]))
@@ -374,7 +369,7 @@ def _checked_calibration(part: transfer.DumpPart) -> dict[str, Any]:
     stored = codec.unpack(part.payload, part.place)
     problem = problem_of(stored)
     if problem is not None or stored is None:
-        raise CorruptError(f"{part.place}: {problem}")
+        raise errors.CorruptError(f"{part.place}: {problem}")
     return dict(stored)
 
 
@@ -401,7 +396,7 @@ class _Filling:
         """Take documents, and commit when there are many."""
         self._place = part.place
         if part.kind != transfer.DOCUMENTS:
-            raise CorruptError(f"{part.place} is {part.kind!r}, which does not belong there")
+            raise errors.CorruptError(f"{part.place} is {part.kind!r}, which does not belong there")
         group: transfer.DumpedDocuments = part.payload
         self._check(group)
         self._groups.append(group)
@@ -423,7 +418,7 @@ class _Filling:
         if self._store.options.keeps_clusters:
             numbers = np.concatenate(self._clusters)
             if (np.unique(numbers[numbers > 0], return_counts=True)[1] < 2).any():
-                raise CorruptError("the dump has a cluster of one document")
+                raise errors.CorruptError("the dump has a cluster of one document")
             self._store.membership = None
             commit(self._store, lambda writer: put_clusters(writer, numbers))
 
@@ -433,19 +428,19 @@ class _Filling:
         beside = (group.clusters, group.times, *batch.extras)
         lengths = [None if each is None else len(each) for each in beside]
         if lengths != [count if kept else None for kept in _are_kept(self._store.options)]:
-            raise CorruptError(f"{self._place} has other columns than the options say")
+            raise errors.CorruptError(f"{self._place} has other columns than the options say")
         if batch.vectors.shape[1] != self._store.width:
-            raise CorruptError(
+            raise errors.CorruptError(
                 f"{self._place} has vectors of {batch.vectors.shape[1]} bytes, but the options say"
                 f" {self._store.width}"
             )
         if batch.extras.features is not None:
             entry = self._store.exact_similarity().packed_bytes
             if (np.diff(batch.extras.features.offsets) % entry).any():
-                raise CorruptError(f"{self._place} has features that are cut off")
+                raise errors.CorruptError(f"{self._place} has features that are cut off")
         positions = [-1, *(at for at, _ in group.metadata), count]
         if any(after <= before for before, after in pairwise(positions)):
-            raise CorruptError(f"{self._place} has metadata that are out of order")
+            raise errors.CorruptError(f"{self._place} has metadata that are out of order")
         for at, packed in group.metadata:
             metadata.check_packed(packed, f"metadata of document {at} in {self._place}")
 
@@ -484,6 +479,6 @@ class _Filling:
         again = repeated(batch.hashes, batch.offsets, batch.content)
         for at in sorted({*known.tolist(), *again}):
             stored = batch.content[batch.offsets[at] : batch.offsets[at + 1]].tobytes()
-            raise CorruptError(
+            raise errors.CorruptError(
                 f"{self._place}, or one before it, has an id a second time: {stored!r}"
             )

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdb.core import kernel
-from simdb.core.arrays import EMPTY, WEIGHTED, object_array
+from simdb.core.arrays import EMPTY, WEIGHTED, Columns, object_array
 from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS, flip_sets, header_mask
-from simdb.core.dtypes import F32, U8, U32, U64, Array
+from simdb.core.dtypes import F32, U8, U32, U64
 from simdb.core.matches import PairArrays
 from simdb.core.threads import in_rounds
 from simdb.database.search.rows import Rows
@@ -32,7 +32,7 @@ LOOKUP_GROWTH = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Couples:
+class Couples(Columns):
     """Pairs by ordinal, left below right; an unknown similarity is NaN."""
 
     left: U32
@@ -40,32 +40,10 @@ class Couples:
     distances: U8
     similarities: F32
 
-    def __len__(self) -> int:
-        """Number of pairs."""
-        return len(self.left)
-
-    def chosen(self, which: Array) -> "Couples":
-        """Return the pairs for which `which` is true, or those at the positions `which`."""
-        return Couples(
-            self.left[which], self.right[which], self.distances[which], self.similarities[which]
-        )
-
 
 def couples_of(queries: U32, rows: Rows) -> Couples:
     """Return documents and their matches as pairs; left can be above right."""
     return Couples(queries[rows.queries], rows.ordinals, rows.distances, rows.similarities)
-
-
-def joined_couples(parts: Sequence[Couples]) -> Couples:
-    """Return the pairs of all parts, of which there is at least one, in their order."""
-    if len(parts) == 1:
-        return parts[0]
-    return Couples(
-        np.concatenate([part.left for part in parts]),
-        np.concatenate([part.right for part in parts]),
-        np.concatenate([part.distances for part in parts]),
-        np.concatenate([part.similarities for part in parts]),
-    )
 
 
 # The bits of each of some fingerprints that count, uint64[n], and in how many of them others may
@@ -316,7 +294,7 @@ def matching(state: State, criterion: Criterion, left: U32, right: U32) -> Coupl
         is_match &= found.distances <= criterion.distance
     if criterion.least is not None:
         is_match &= found.similarities >= np.float32(criterion.least)
-    return found.chosen(is_match)
+    return found.taken(is_match)
 
 
 def measured(state: State, criterion: Criterion, couples: Couples) -> Couples:
@@ -324,7 +302,7 @@ def measured(state: State, criterion: Criterion, couples: Couples) -> Couples:
     if criterion.similarity is None:
         return couples
     known = estimated(state, couples)
-    return known.chosen(known.similarities >= np.float32(criterion.least))
+    return known.taken(known.similarities >= np.float32(criterion.least))
 
 
 def estimated(state: State, couples: Couples) -> Couples:

@@ -152,7 +152,7 @@ class Judge:
         if not len(couples):
             return couples
         known = self.measured(state, couples)
-        return known.chosen(known.similarities >= np.float32(self.least))
+        return known.taken(known.similarities >= np.float32(self.least))
 
     def measured(self, state: State, couples: Couples, texts: Reader | None = None) -> Couples:
         """Return all pairs with exact similarities, or estimates of them if a text is missing.

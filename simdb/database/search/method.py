@@ -7,7 +7,7 @@ Some find candidates by distance, which the stored vectors then measure.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -58,13 +58,8 @@ class PairMember(NamedTuple):
     ordinal: int | None = None
 
 
-class FindProbe(Protocol):
-    """A function that finds the first probe with which a plan reaches a stored document."""
-
-    def __call__(
-        self, state: State, criterion: Criterion, plan: Plan, query: PairMember, stored: PairMember
-    ) -> Probe | None:
-        """Return the probe; None if no probe reaches the document."""
+# Finds the first probe with which a plan for the first document reaches the other, which is stored.
+FindProbe = Callable[[State, Criterion, Plan, PairMember, PairMember], Probe | None]
 
 
 def first_tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:

@@ -350,13 +350,13 @@ def _portions(couples: Couples) -> Iterator[Couples]:
     order = np.argsort(-couples.similarities)
     start, size = 0, JUDGED_PAIRS_FIRST
     while start < len(couples):
-        yield couples.chosen(order[start : start + size])
+        yield couples.taken(order[start : start + size])
         start, size = start + size, min(2 * size, JUDGED_PAIRS)
 
 
 def _unconnected(couples: Couples, forest: kernel.Forest) -> Couples:
     """Return the pairs of two components of a forest."""
-    return couples.chosen(roots_of(forest, couples.left) != roots_of(forest, couples.right))
+    return couples.taken(roots_of(forest, couples.left) != roots_of(forest, couples.right))
 
 
 def _look_up_all(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:

@@ -17,17 +17,7 @@ from simdb.core.arrays import Id, Sketches, object_array, offsets_of, sorted_uni
 from simdb.core.dtypes import I64, U32, Bools
 from simdb.core.errors import NotFoundError
 from simdb.core.matches import Match, Matches
-from simdb.database.state import incoming
-from simdb.database.state.documents import (
-    are_stored,
-    drawn,
-    feature_count,
-    ids_of,
-    known_ordinals,
-    refuse_unknown,
-    stored_sketches,
-    with_features,
-)
+from simdb.database.state import documents as stored, incoming
 from simdb.database.state.state import Asked, Origin, State
 from simdb.storage import FieldValues
 
@@ -136,10 +126,10 @@ def parts_by_ids(
             some = [ids[at] for at in places]
             found.append((number, places, searcher.ask(number, partial(_of_ids, function, some))))
     except NotFoundError:
-        if function is are_stored:  # then a shard is missing, and not a document
+        if function is stored.are_stored:  # then a shard is missing, and not a document
             raise
-        is_known = in_order(parts_by_ids(searcher, ids, are_stored))
-        refuse_unknown(ids[int(np.argmin(is_known))])
+        is_known = in_order(parts_by_ids(searcher, ids, stored.are_stored))
+        stored.refuse_unknown(ids[int(np.argmin(is_known))])
     return found
 
 
@@ -167,9 +157,9 @@ def stored_queries(searcher: Searcher, ids: list[Id]) -> tuple[Sketches, Ordinal
 
 def drawn_ids(searcher: Searcher, count: int, seed: int, *, is_weighted: bool) -> list[Id]:
     """Draw ids at random: those that one database with all documents would draw."""
-    counts = list(searcher.each(partial(feature_count, is_weighted=is_weighted)))
+    counts = list(searcher.each(partial(stored.feature_count, is_weighted=is_weighted)))
     ends = np.cumsum([found for _, found in counts])
-    chosen = drawn(int(ends[-1]), count, seed)
+    chosen = stored.drawn(int(ends[-1]), count, seed)
     ids = object_array([None] * len(chosen))
     which = np.searchsorted(ends, chosen, side="right")
     for at, (number, found) in enumerate(counts):
@@ -253,9 +243,9 @@ def _of_ids(function: Callable[[State, list[Id]], Result], ids: list[Id], state:
 
 
 def _as_queries(state: State, ids: list[Id]) -> tuple[Sketches, U32]:
-    ordinals = known_ordinals(state, ids)
-    return stored_sketches(state, ordinals), ordinals
+    ordinals = stored.known_ordinals(state, ids)
+    return stored.stored_sketches(state, ordinals), ordinals
 
 
 def _ids_at(places: I64, is_weighted: bool, state: State) -> list[Any]:
-    return ids_of(state, with_features(state, is_weighted=is_weighted)[places])
+    return stored.ids_of(state, stored.with_features(state, is_weighted=is_weighted)[places])

@@ -6,7 +6,7 @@ fingerprint a hash of that, so that equal hashes have equal fingerprints.
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +16,9 @@ from simdb.core.dtypes import I64, U8, U16, U32, U64
 from simdb.core.options import Options
 from simdb.core.reports import Plan
 from simdb.database.state.crowds import HeaderCrowds
-from simdb.database.state.view import HASHES, View
+from simdb.database.state.view import HASHES, Kind, View
 from simdb.plan import Criterion, HashParts, HashPopulation
 from simdb.storage import ANY_CODE, DeltaView, LeftOut, Source, header_bits
-
-if TYPE_CHECKING:
-    from simdb.core.documents import Signature
 
 
 class PartTables:
@@ -98,12 +95,11 @@ class PartTables:
                 yield tables, words[part], limit, flips
 
 
-class BitsKind:
+class BitsKind(Kind):
     """The kind of a database whose options name `Bits` that no fingerprint can hold."""
 
     stores = HASHES
-    equal_option = "--distance 0"
-    cut = None
+    keying: HashParts
 
     def __init__(self, options: Options) -> None:
         """Take the parts from the options."""
@@ -112,10 +108,6 @@ class BitsKind:
         near = options.distance * max(self.keying.sizes) // options.bits
         self._crowds = HeaderCrowds(self.masks, near)
         self._options = options
-
-    def make_vectors(self, width: int, segments: Sequence[tuple[int, U8]]) -> Any:
-        """Return an object that gives whole hashes."""
-        return kernel.Vectors(width, segments)
 
     def make_tables(self, view: View, source: Source) -> Any:
         """Return the tables of all parts, ready for look-up."""
@@ -149,7 +141,3 @@ class BitsKind:
         """Return the stored hash at position `at`."""
         whole = int.from_bytes(sketches.vectors[at].tobytes(), "big")
         return Fingerprint(whole, size=self.keying.bits)
-
-    def signature_of(self, sketches: Sketches, at: int) -> "Signature | None":
-        """Return None, since hashes are stored and no signatures."""
-        return None

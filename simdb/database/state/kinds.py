@@ -16,7 +16,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -24,7 +24,7 @@ import numpy as np
 from simdb import plan
 from simdb.core import kernel
 from simdb.core.arrays import EMPTY, WEIGHTED, Fingerprint, Sketches
-from simdb.core.dtypes import F32, I64, U8, U32, U64, Bools
+from simdb.core.dtypes import F32, I64, U32, U64, Bools
 from simdb.core.options import USUAL_HEADER_OFFSET, Options
 from simdb.core.threads import mapped, run_all
 from simdb.core.vector_form import unpack
@@ -45,9 +45,6 @@ from simdb.storage import (
     polytope_header_bits,
     sorted_table,
 )
-
-if TYPE_CHECKING:
-    from simdb.core.documents import Signature
 
 # So much memory may the tables take that are gathered at a time, or so many tables if that is more:
 # each search takes some time whatever the tables.  A key and an ordinal are an entry.
@@ -458,11 +455,11 @@ class CutTables:
         return found
 
 
-class FingerprintKind:
+class FingerprintKind(Kind):
     """The kind of a database whose options name a `Simhash`."""
 
     stores = FINGERPRINTS
-    equal_option = "--distance 0"
+    keying: plan.Permutations
 
     def __init__(self, options: Options) -> None:
         """Take the block permutations from the options."""
@@ -471,10 +468,6 @@ class FingerprintKind:
         self.cut = CutTables(plan.swept_masks(self.masks)) if len(self.masks) == 1 else None
         self._crowds = HeaderCrowds(self.masks)
         self._options = options
-
-    def make_vectors(self, width: int, segments: Sequence[tuple[int, U8]]) -> Any:
-        """Return an object that measures volatility vectors."""
-        return kernel.Vectors(width, segments)
 
     def make_tables(self, view: View, source: Source) -> Any:
         """Return the tables of all permutations, ready for look-up; none of a segment."""
@@ -520,10 +513,6 @@ class FingerprintKind:
         """Return the stored fingerprint at position `at`, with its weights if they are stored."""
         measure = self._options.sketch.scale_of(sketches.content).measure
         return replace(fingerprint_of(sketches, at), is_rounded=True, measure=measure)
-
-    def signature_of(self, sketches: Sketches, at: int) -> "Signature | None":
-        """Return None, since fingerprints are stored and no signatures."""
-        return None
 
     def _crowding(self, view: View, source: Source) -> float:
         """Return the other entries under a document's header, divided by the mean of all headers.

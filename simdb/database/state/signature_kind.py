@@ -22,7 +22,7 @@ from simdb.core.bits import ALL_BITS
 from simdb.core.documents import COUNTED_MAX, Signature, differing, estimates
 from simdb.core.dtypes import F32, I64, U8, U16, U32, U64, Bools
 from simdb.core.options import Minhash, Options
-from simdb.database.state.view import SIGNATURES, View
+from simdb.database.state.view import SIGNATURES, Kind, View
 from simdb.plan import BandedPopulation, Bands, Criterion, bands_of
 from simdb.storage import NO_DOCUMENTS, DeltaView, Source, Table, header_bits, make_table
 
@@ -233,12 +233,12 @@ def _estimates(sketch: Minhash) -> list[float]:
     return estimated
 
 
-class SignatureKind:
+class SignatureKind(Kind):
     """The kind of a database whose options name a `Minhash`."""
 
     stores = SIGNATURES
     equal_option = "--similarity 1"
-    cut = None
+    keying: Bands
 
     def __init__(self, options: Options) -> None:
         """Take the bands from the options, which must be `settled`."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
+from simdb import storage
 from simdb.core import arrays, kernel
 from simdb.core.arrow import TextColumn
 from simdb.core.bits import ALL_BITS, bitmap
@@ -39,27 +40,7 @@ from simdb.plan import (
     wants_glimpse,
 )
 from simdb.sketch import check_content
-from simdb.storage import (
-    NO_DOCUMENTS,
-    Bitmap,
-    DeltaView,
-    Environment,
-    FieldCodes,
-    FieldValues,
-    Gate,
-    Holder,
-    Keying,
-    LeftOut,
-    Membership,
-    Passages,
-    Run,
-    Source,
-    by_ordinal,
-    layout,
-    live_ordinals,
-    metadata as records,
-    wanted_codes,
-)
+from simdb.storage import by_ordinal, layout, metadata as records
 
 if TYPE_CHECKING:
     from simdb.sketch import AnySketcher, ExactSimilarity
@@ -73,7 +54,7 @@ class Origin(Protocol):
     """What a state needs of the store that it belongs to."""
 
     options: Options
-    environment: Environment
+    environment: storage.Environment
     takes_bits: bool
     has_similarities: bool
 
@@ -84,10 +65,10 @@ class Origin(Protocol):
     def exact_similarity(self, *, compares_numbers: bool = False) -> "ExactSimilarity":
         """Return the exact similarity of documents that the sketches estimate."""
 
-    def field_codes(self, known: Known) -> FieldCodes:
+    def field_codes(self, known: Known) -> storage.FieldCodes:
         """Return what holds the codes of fields of the version of a state."""
 
-    def source_of(self, holder: Holder | None) -> Source:
+    def source_of(self, holder: storage.Holder | None) -> storage.Source:
         """Return a source over the transaction of `holder`; None if it has ended."""
 
 
@@ -110,10 +91,10 @@ class State:
         self,
         store: Origin,
         view: View,
-        source: Source | None,
+        source: storage.Source | None,
         counts: Known,
-        holder: Holder | None = None,
-        gate: Gate | None = None,
+        holder: storage.Holder | None = None,
+        gate: storage.Gate | None = None,
         staged: Staged | None = None,
     ) -> None:
         """`source` sees the runs of `view` and ends with the `with` statement.
@@ -176,7 +157,7 @@ class State:
         return np.zeros(len(ids), np.int64)
 
     @property
-    def source(self) -> Source:
+    def source(self) -> storage.Source:
         """The read transaction, from which stored values are fetched."""
         source = self._source
         return self._made_source() if source is None else source
@@ -193,7 +174,7 @@ class State:
         other.threads, other._chosen = self.threads, self._chosen
         return other
 
-    def choose(self, values: FieldValues) -> "State":
+    def choose(self, values: storage.FieldValues) -> "State":
         """Search only documents with these values of fields from now on, or all for none."""
         self._chosen = (self.codes(), self.wanted(values)) if values else None
         return self
@@ -203,13 +184,13 @@ class State:
         return tables if self._chosen is None else tables.leaving(self.left_out)
 
     @property
-    def left_out(self) -> LeftOut:
+    def left_out(self) -> storage.LeftOut:
         """What a search leaves out: deleted documents, and those without the wanted codes."""
         return self.view.dead if self._chosen is None else (self.view.dead, *self._chosen)
 
-    def wanted(self, values: FieldValues) -> U64:
+    def wanted(self, values: storage.FieldValues) -> U64:
         """Return the code that a document must have in each field."""
-        return wanted_codes(values, len(self.store.options.fields), self.counts.id_key)
+        return storage.wanted_codes(values, len(self.store.options.fields), self.counts.id_key)
 
     def codes(self) -> U64:
         """Return the codes of the fields of all documents, perhaps with room for more."""
@@ -222,22 +203,22 @@ class State:
             view.codes = known.read(self.source, self.next_ordinal)
         return view.codes
 
-    def without(self, left_out: Bitmap | None) -> "State":
+    def without(self, left_out: storage.Bitmap | None) -> "State":
         """Return a state with other tombstones: documents with a set bit are left out."""
         return self.over(self.view.without(left_out))
 
     @property
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[storage.Run]:
         """The sealed runs, in the order of ordinals."""
         return self.view.runs
 
     @property
-    def delta(self) -> DeltaView:
+    def delta(self) -> storage.DeltaView:
         """The delta: documents that are not yet in a run, staged ones included."""
         return self.view.delta
 
     @property
-    def dead(self) -> Bitmap | None:
+    def dead(self) -> storage.Bitmap | None:
         """The tombstones: one bit for each ordinal; None if no document is deleted."""
         return self.view.dead
 
@@ -247,7 +228,7 @@ class State:
         return self.view.kind
 
     @property
-    def keying(self) -> Keying:
+    def keying(self) -> storage.Keying:
         """The keys of the tables."""
         return self.view.kind.keying
 
@@ -273,12 +254,12 @@ class State:
 
     def live(self) -> U32:
         """Return the ordinals of all documents that are not left out, ascending."""
-        return live_ordinals(self.left_out, 0, self.next_ordinal)
+        return storage.live_ordinals(self.left_out, 0, self.next_ordinal)
 
-    def membership(self) -> Membership:
+    def membership(self) -> storage.Membership:
         """Return the maintained clusters."""
         staged = None if self._staged is None else self._staged.membership()
-        return Membership(self.source) if staged is None else staged
+        return storage.Membership(self.source) if staged is None else staged
 
     def note(self, key: bytes) -> Any:
         """Return the content of the note under `key`; None if there is none."""
@@ -314,13 +295,15 @@ class State:
         staged = None if self._staged is None else self._staged.changes.times
         return stored if staged is None else staged.over(stored)
 
-    def passages(self) -> Passages:
+    def passages(self) -> storage.Passages:
         """Return the grains of all documents, deleted or not."""
         view = self.view
         if view.passages is None:
-            view.passages = Passages.stored(self.counts.passages)
+            view.passages = storage.Passages.stored(self.counts.passages)
         staged = None if self._staged is None else self._staged.changes.staged_passages
-        return view.passages if staged is None else Passages(view.passages.runs, staged.entries())
+        if staged is None:
+            return view.passages
+        return storage.Passages(view.passages.runs, staged.entries())
 
     def texts(self, ordinals: U32) -> TextColumn:
         """Return the stored texts of documents, whose ordinals ascend; None if it is no text."""
@@ -362,7 +345,7 @@ class State:
         if view.scanned is None:
             if sealed.scanned is None:
                 columns = [[part.run.searchable(part.number, self.source)] for part in sealed.parts]
-                sealed.scanned = kernel.Tables([ALL_BITS], columns, NO_DOCUMENTS, None)
+                sealed.scanned = kernel.Tables([ALL_BITS], columns, storage.NO_DOCUMENTS, None)
             view.scanned = view.followed(sealed.scanned)
         return self.chosen_of(view.scanned)
 
@@ -436,12 +419,12 @@ class State:
             values[chosen] = array[ordinals[chosen] - np.uint32(piece.start)]
         return values
 
-    def unmeasured(self) -> LeftOut:
+    def unmeasured(self) -> storage.LeftOut:
         """Return what a search leaves out where vectors are measured: documents without, too."""
         found = self.unweighted()
         return found if self._chosen is None else (found, *self._chosen)
 
-    def unweighted(self) -> Bitmap | None:
+    def unweighted(self) -> storage.Bitmap | None:
         """Return one bit for each ordinal: deleted or without a volatility vector.
 
         None if there is no such document.
@@ -551,7 +534,7 @@ class State:
         )
         return replace(problem, population=replace(population, glimpse=seen))
 
-    def _made_source(self) -> Source:
+    def _made_source(self) -> storage.Source:
         holder = self._holder
         if holder is None:
             return self.store.source_of(None)

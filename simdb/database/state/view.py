@@ -341,33 +341,26 @@ class View:
 
 
 class Kind(Protocol):
-    """The kind of a database: all that differs between fingerprints and signatures."""
+    """The kind of a database: all that differs between fingerprints, hashes and signatures.
 
-    @property
-    def stores(self) -> str:
-        """`FINGERPRINTS`, `SIGNATURES` or `HASHES`."""
+    `stores`: `FINGERPRINTS`, `SIGNATURES` or `HASHES`.  `keying`: the keys of the tables.  `masks`:
+    one for each table, the bits that lead its keys.  `cut`: the `CutTables` of a database with one
+    header table; None for others.  `equal_option`: the command-line option with which only equal
+    documents match.
+    """
 
-    @property
-    def keying(self) -> storage.Keying:
-        """The keys of the tables."""
-
-    @property
-    def masks(self) -> Sequence[int]:
-        """One mask for each table: the bits that lead its keys."""
-
-    @property
-    def cut(self) -> Any:
-        """The `CutTables` of a database with one header table; None for others."""
-
-    @property
-    def equal_option(self) -> str:
-        """The command-line option with which only equal documents match."""
+    stores: str
+    keying: storage.Keying
+    masks: Sequence[int]
+    cut: Any = None
+    equal_option: str = "--distance 0"
 
     def make_vectors(self, width: int, segments: Sequence[tuple[int, U8]]) -> Any:
         """Return an object that measures stored vectors.
 
         `segments`: the first ordinal and the vectors uint8[k, width] of each.
         """
+        return kernel.Vectors(width, segments)
 
     def make_tables(self, view: View, source: storage.Source) -> Any:
         """Return the tables of a view, ready for look-up."""
@@ -384,7 +377,8 @@ class Kind(Protocol):
         """Return the stored fingerprint at position `at`, with its weights if they are stored."""
 
     def signature_of(self, sketches: Sketches, at: int) -> "Signature | None":
-        """Return the stored signature at position `at`; None if fingerprints are stored."""
+        """Return the stored signature at position `at`; None unless signatures are stored."""
+        return None
 
 
 def _make_identifiers(pieces: Sequence[storage.ColumnPart], source: storage.Source) -> Any:

@@ -25,24 +25,23 @@ import numpy as np
 from simdb.core import kernel
 from simdb.core.arrays import Sketches, ranges, sorted_unique
 from simdb.core.dtypes import I64, U32, U64, Bools
-from simdb.core.matches import Match, Matches, Verification
+from simdb.core.matches import Matches, Verification
 from simdb.core.options import EXHAUSTIVE, POLYTOPE
 from simdb.core.progress import Progress, report_of
 from simdb.core.reports import Plan
 from simdb.core.threads import mapped, parts_of
 from simdb.database import search
-from simdb.database.search import lookup, one
+from simdb.database.search import lookup
 from simdb.database.search.couples import Batches, Couples
 from simdb.database.search.method import SURE_SHARE
 from simdb.database.search.question import Question, criterion_of
 from simdb.database.search.rows import Rows, gathered, joined, merged, no_rows
-from simdb.database.state.documents import find_ids, stored_sketches
+from simdb.database.state.documents import stored_sketches
 from simdb.database.state.incoming import EncodedIds, chosen_batch, make_batch
 from simdb.database.state.kinds import gathered_whole, looked_up, with_sealed
 from simdb.database.state.state import State
 from simdb.database.state.view import FINGERPRINTS, Sealed, View
 from simdb.database.write.conflicts import Conflicts, StoredGroup
-from simdb.database.write.staging import Staging
 from simdb.database.write.write_state import WriteState
 from simdb.plan import Criterion, Problem, delays_of, polytopes, unlike_share
 from simdb.storage import Delta, DeltaView, StoredBatch, is_deleted
@@ -368,23 +367,6 @@ def find_stored(
         found.append(rows.limited(1))
     counts = None if referee is None else referee.counts
     return lookup.as_matches(state, joined(found), verification=counts)
-
-
-def add_one(
-    staging: Staging,
-    state: State,
-    batch: StoredBatch,
-    metadata: Sequence[tuple[int, bytes]],
-    criterion: Criterion,
-) -> Match | None:
-    """Stage the only document of `batch` if it is new; otherwise return its best match."""
-    sketches = Sketches(batch.fingerprints, batch.vectors, batch.states)
-    found = one.best_match(state, sketches, criterion, among=MATCHES_ENOUGH)
-    if found is None:
-        staging.insert(batch, metadata)
-    else:
-        staging.see(find_ids(state, [found.id]).astype(np.uint32))
-    return found
 
 
 def gathered_of(state: State, criterion: Criterion, expected: float) -> Sealed | None:

@@ -109,7 +109,13 @@ def claim_one(writing: WriteState, call: Call, question: Question) -> Match | No
     sketches = _sketch_one(writing, call)
     criterion = criterion_of(store.options, sketches, question, staging.content)
     batch = incoming.batch_of_one(form, sketches)
-    return claims.add_one(staging, state, batch, packed, criterion)
+    sketches = Sketches(batch.fingerprints, batch.vectors, batch.states)
+    best = search.one.best_match(state, sketches, criterion, among=claims.MATCHES_ENOUGH)
+    if best is None:
+        staging.insert(batch, packed)
+    else:
+        staging.see(find_ids(state, [best.id]).astype(np.uint32))
+    return best
 
 
 def claim(

@@ -367,7 +367,7 @@ class _CleaningCall(NamedTuple):
         kept = ~self.skipped.flags(len(texts))
         if self.on_null == DROP_NULLS:
             kept &= ~is_null
-        data = _changed_rows(rows, texts, self.text, by_document(leaks), self.action, kept)
+        data = self._changed(rows, texts, by_document(leaks), kept)
         named = leaks if ids is None else [replace(leak, id=ids[leak.id]) for leak in leaks]
         held = InMemory(data, self.text, staying=self.staying)
         return _result(held, kept, named, search, self.skipped.named(ids))
@@ -385,28 +385,22 @@ class _CleaningCall(NamedTuple):
             survivors = KeptDocuments(read, run.lines, kept, held.pop_all())
             return run.result(survivors, kept, self.skipped.named())
 
-
-def _changed_rows(
-    rows: DataRows,
-    texts: RowTexts,
-    text: FieldName,
-    own: dict[Any, list[Leak]],
-    action: str,
-    kept: Bools,
-) -> Any:
-    """Return what stays of rows, and take what does not out of `kept`."""
-    if action == DROP:
-        kept[list(own)] = False
-        return rows.chosen(kept)
-    if action == MARK:
-        if not isinstance(rows, Records):
-            own = _of_one_type(own)
-        found = [marks(own[at]) if at in own else None for at in range(len(rows))]
-        return rows_of(rows.with_field(MARKS_FIELD, found)).chosen(kept)
-    whole = zip(own.items(), texts.at(np.array([*own], np.int64)), strict=True)
-    rests = {at: without(each, leaks) for (at, leaks), each in whole}
-    kept[[at for at, rest in rests.items() if not rest.strip()]] = False
-    return rows_of(rows.with_field(text, texts.changed(rests))).chosen(kept)
+    def _changed(
+        self, rows: DataRows, texts: RowTexts, own: dict[Any, list[Leak]], kept: Bools
+    ) -> Any:
+        """Return what stays of rows, and take what does not out of `kept`."""
+        if self.action == DROP:
+            kept[list(own)] = False
+            return rows.chosen(kept)
+        if self.action == MARK:
+            if not isinstance(rows, Records):
+                own = _of_one_type(own)
+            found = [marks(own[at]) if at in own else None for at in range(len(rows))]
+            return rows_of(rows.with_field(MARKS_FIELD, found)).chosen(kept)
+        whole = zip(own.items(), texts.at(np.array([*own], np.int64)), strict=True)
+        rests = {at: without(each, leaks) for (at, leaks), each in whole}
+        kept[[at for at, rest in rests.items() if not rest.strip()]] = False
+        return rows_of(rows.with_field(self.text, texts.changed(rests))).chosen(kept)
 
 
 def _of_one_type(own: dict[Any, list[Leak]]) -> dict[Any, list[Leak]]:

@@ -369,28 +369,8 @@ def _contents(texts: TextSource, positions: I64) -> Callable[[], Iterator[bytes]
     return lambda: encoded(texts(positions))
 
 
-def find_new(
-    held: database.Database,
-    texts: Documents,
-    order: I64,
-    ids: Sequence[Id] | None,
-    question: DedupQuestion,
-    run: str | None,
-) -> tuple[Sequence[Id], RowMatches]:
-    """Store the rows that nothing in the database matches; return all ids, and what was found.
-
-    `order`: the rows to compare, those to be preferred first.  `ids`: None makes them of the texts.
-    `run`: the name of the run; None makes it of the ids.
-    """
-    rows = ClaimedRows(held, texts, order, ids, question, run)
-    with held.write() as transaction:
-        # All that was needed to decide is freed before the commit.
-        found = rows.claim(transaction)
-    return rows.names, found
-
-
 class ClaimedRows:
-    """The rows of one call, by their positions in the data."""
+    """The rows of one call, by their positions in the data; `names`: the ids of all."""
 
     def __init__(
         self,
@@ -401,8 +381,9 @@ class ClaimedRows:
         question: DedupQuestion,
         run: str | None,
     ) -> None:
-        """Take the rows in `order`; see `find_new`.
+        """Take the rows in `order`, those to be preferred first, to compare them.
 
+        `ids`: None makes them of the texts.  `run`: the name of the run; None makes it of the ids.
         Raises InputError for rows with one id and different texts.
         """
         self._held, self._texts, self._question = held, texts, question
@@ -416,7 +397,13 @@ class ClaimedRows:
         self._order, *self._repeats = _repeats(order, hashes_of(own, kernel.new_id_key()))
         self._check_repeats(*self._repeats)
 
-    def claim(self, transaction: "database.WriteTransaction") -> RowMatches:
+    def store_new(self) -> RowMatches:
+        """Store the rows that nothing in the database matches, and return what the others match."""
+        with self._held.write() as transaction:
+            # All that was needed to decide is freed before the commit.
+            return self._claim(transaction)
+
+    def _claim(self, transaction: "database.WriteTransaction") -> RowMatches:
         """Store the rows that are new, and return what the others match."""
         texts, every = self._texts, np.sort(self._order)
         with Claims(self._held, transaction, self._question, self._run) as claims:

@@ -319,8 +319,9 @@ class _Call:
                 if question.hashes is None and held.options.is_hashes:
                     raise OptionError(f"{held.path} has hashes; give sketch={held.options.sketch}")
                 question.check(held.options.sketch)
-                names, found = claims.find_new(held, texts, order, ids, question, self.run)
-            return partial(_named, names), found
+                rows = claims.ClaimedRows(held, texts, order, ids, question, self.run)
+                found = rows.store_new()
+            return partial(_named, rows.names), found
         options = Options() if self.options is None else self.options
         question.check(options.sketch)
         own: NamesAt = partial(_named, range(len(texts)) if ids is None else ids)

@@ -26,7 +26,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from simdb.core import kernel
-from simdb.core.arrays import Id, is_first, object_array, places_in, sorted_unique
+from simdb.core.arrays import Columns, Id, is_first, object_array, places_in, sorted_unique
 from simdb.core.dtypes import F32, I64, U8, U16, U64, Bools, Objects
 from simdb.core.errors import OptionError
 from simdb.storage import layout
@@ -48,8 +48,8 @@ class Noted(Protocol):
         """Return whether each id is stored, and the bits of its sketch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+@dataclass(frozen=True, slots=True, eq=False)
+class Left(Columns):
     """Documents that were left out: the ids under which they were reported, and their matches.
 
     `ids` and `matches` object[n], `distances` uint8[n] or uint16[n], `similarities` float32[n], NaN
@@ -60,27 +60,6 @@ class Left:
     matches: Objects
     distances: U8 | U16
     similarities: F32
-
-    def __len__(self) -> int:
-        """Count the documents."""
-        return len(self.ids)
-
-    def taken(self, chosen: Any) -> "Left":
-        """Return some of the documents: `chosen` is a slice, positions or flags."""
-        return Left(
-            self.ids[chosen], self.matches[chosen], self.distances[chosen],
-            self.similarities[chosen],
-        )  # fmt: skip
-
-    @staticmethod
-    def joined(parts: Sequence["Left"]) -> "Left":
-        """Return the documents of several parts, of which there is at least one."""
-        return Left(
-            np.concatenate([part.ids for part in parts]),
-            np.concatenate([part.matches for part in parts]),
-            np.concatenate([part.distances for part in parts]),
-            np.concatenate([part.similarities for part in parts]),
-        )
 
 
 NOTHING = Left(

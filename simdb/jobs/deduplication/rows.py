@@ -19,17 +19,8 @@ from typing import Any, ClassVar, NoReturn, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from simdb.core import arrow
 from simdb.core.arrays import Fingerprints, class_of, is_table, object_array
-from simdb.core.arrow import (
-    STREAM,
-    ByteColumn,
-    TextColumn,
-    encoded,
-    filtered_array,
-    joined,
-    load_arrow,
-    python_values,
-)
 from simdb.core.checks import share, shown
 from simdb.core.choices import ERROR
 from simdb.core.decoding import UTF8, as_text, byte_column, decoded_column
@@ -52,7 +43,7 @@ ROW = "row {} of data"
 READ_ROWS = 4096
 Floats = npt.NDArray[np.floating]
 # What `RowTexts` decodes.
-Undecoded: TypeAlias = TextColumn | ByteColumn | Sequence[Any]
+Undecoded: TypeAlias = arrow.TextColumn | arrow.ByteColumn | Sequence[Any]
 WANTED = "vectors are an array float[n, d], or a list of arrays float[d]"
 
 REMEDY = (
@@ -129,9 +120,9 @@ def rows_of(data: Any, skipped: Skipped | None = None, *, are_hashes: bool = Fal
         return Values(data)
     if isinstance(data, Mapping):
         return ById(data if skipped.is_allowed or are_hashes else checked_texts(data))
-    if hasattr(data, STREAM):
+    if hasattr(data, arrow.STREAM):
         # A relation of DuckDB, a reader of batches, and tables that are not known here.
-        return ArrowTable(load_arrow(f"data as {class_of(data)}").table(data))
+        return ArrowTable(arrow.load_arrow(f"data as {class_of(data)}").table(data))
     if isinstance(data, str | bytes) or not isinstance(data, Iterable):
         raise InputError(f"{REMEDY}; got {type(data).__name__} {shown(data)}")
     if is_table(data):
@@ -200,9 +191,9 @@ class Values:
             return made
         if is_of(self.data, "polars", "Series"):
             return type(self.data)(self.data.name, values)
-        arrow = load_arrow("an Arrow array")
-        made = arrow.array(values, self.data.type)
-        return made if is_of(self.data, "pyarrow", "Array") else arrow.chunked_array([made])
+        pyarrow = arrow.load_arrow("an Arrow array")
+        made = pyarrow.array(values, self.data.type)
+        return made if is_of(self.data, "pyarrow", "Array") else pyarrow.chunked_array([made])
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,7 +385,7 @@ class ArrowTable(Frame):
         """Yield each row as a dict."""
         batches = self.data.to_batches() if hasattr(self.data, "to_batches") else [self.data]
         for batch in batches:
-            yield from python_values(batch)
+            yield from arrow.python_values(batch)
 
     def chosen(self, is_chosen: Bools) -> Any:
         """Return some rows."""
@@ -405,14 +396,14 @@ class ArrowTable(Frame):
         names, name = self.data.schema.names, self._one(name)
         are_texts = not any(isinstance(value, list) for value in values)
         kind = self.data.schema.field(name).type if name in names and are_texts else None
-        column = load_arrow("an Arrow table").array(values, kind)
+        column = arrow.load_arrow("an Arrow table").array(values, kind)
         if name not in names:
             return self.data.append_column(name, column)
         return self.data.set_column(names.index(name), name, column)
 
     def _values(self, name: str) -> list[Any]:
         """Return one column."""
-        return python_values(self._column(name))
+        return arrow.python_values(self._column(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -512,10 +503,10 @@ class RowTexts:
         Error messages number the rows from `start`.
         """
         self._given = values
-        if isinstance(values, ByteColumn):
+        if isinstance(values, arrow.ByteColumn):
             values = decoded_column(values, encoding, errors, start, ROW)
-        self._values: TextColumn | Sequence[Any] = values
-        if isinstance(values, TextColumn):
+        self._values: arrow.TextColumn | Sequence[Any] = values
+        if isinstance(values, arrow.TextColumn):
             self.is_null: Bools = values.lengths < 0
             return
         self.is_null = np.zeros(len(values), np.bool_)
@@ -542,35 +533,35 @@ class RowTexts:
         """Count the rows."""
         return len(self.is_null)
 
-    def every(self) -> TextColumn | Sequence[Any]:
+    def every(self) -> arrow.TextColumn | Sequence[Any]:
         """Return the texts of all rows, None for a null."""
         return self._values
 
-    def at(self, rows: I64) -> TextColumn | list[Any]:
+    def at(self, rows: I64) -> arrow.TextColumn | list[Any]:
         """Return the texts of some rows, in that order."""
-        if isinstance(self._values, TextColumn):
+        if isinstance(self._values, arrow.TextColumn):
             return self._values.chosen(rows)
         return [self._values[row] for row in rows.tolist()]
 
-    def filled(self, rows: I64) -> TextColumn | list[Any]:
+    def filled(self, rows: I64) -> arrow.TextColumn | list[Any]:
         """Return the texts of some rows, in that order, with an empty one for each null."""
         found = self.at(rows)
-        if isinstance(found, TextColumn):
+        if isinstance(found, arrow.TextColumn):
             return found.filled()
         return [each if isinstance(each, str) else "" for each in found]
 
     def changed(self, rests: Mapping[int, str]) -> list[Any]:
         """Return the texts as they were given, but for `rests` by rows: in bytes, UTF-8."""
         given = self._given
-        is_binary = isinstance(given, ByteColumn) and not given.is_string
+        is_binary = isinstance(given, arrow.ByteColumn) and not given.is_string
         values = [given[at] for at in range(len(self))] if is_binary else list(self._values)
-        if not isinstance(given, ByteColumn):
+        if not isinstance(given, arrow.ByteColumn):
             values = list(given)
         for at, rest in rests.items():
             values[at] = rest.encode() if isinstance(values[at], bytes) else rest
         return values
 
-    def batches(self) -> Iterator[TextColumn | list[Any]]:
+    def batches(self) -> Iterator[arrow.TextColumn | list[Any]]:
         """Yield the texts of all rows in portions, with an empty one for each null."""
         for start in range(0, len(self), READ_ROWS):
             yield self.filled(np.arange(start, min(start + READ_ROWS, len(self))))
@@ -587,7 +578,7 @@ class RowTexts:
 
     def sizes(self) -> I64:
         """Return the bytes of each text in UTF-8, 0 for a null: int64[n]."""
-        if isinstance(self._values, TextColumn):
+        if isinstance(self._values, arrow.TextColumn):
             return np.maximum(self._values.lengths, 0)
         return np.fromiter(map(len, self._contents()), np.int64, len(self))
 
@@ -609,10 +600,10 @@ class RowTexts:
 
     def _contents(self) -> Iterator[bytes]:
         """Yield each text in UTF-8, nothing of a null."""
-        if isinstance(self._values, TextColumn):
-            return encoded(self._values)
+        if isinstance(self._values, arrow.TextColumn):
+            return arrow.encoded(self._values)
         nulls = zip(self._values, self.is_null.tolist(), strict=True)
-        return encoded("" if has_none else value for value, has_none in nulls)
+        return arrow.encoded("" if has_none else value for value, has_none in nulls)
 
 
 class RowHashes(RowTexts):
@@ -682,7 +673,7 @@ def readable_texts(
         texts = found.filled(np.arange(len(found)))
         if sketcher is not None:
             sketcher.sketch(texts, errors=errors)
-        elif errors == "strict" and not isinstance(texts, TextColumn):
+        elif errors == "strict" and not isinstance(texts, arrow.TextColumn):
             for each in texts:
                 try:
                     each.encode()
@@ -694,7 +685,7 @@ def readable_texts(
     if not len(skipped):
         return RowTexts(values, encoding, errors)
     flags = skipped.flags(len(values))
-    if isinstance(values, TextColumn | ByteColumn):
+    if isinstance(values, arrow.TextColumn | arrow.ByteColumn):
         left = replace(values, lengths=np.where(flags, 0, values.lengths))
         return RowTexts(left, encoding, errors)
     pairs = zip(values, flags.tolist(), strict=True)
@@ -703,7 +694,7 @@ def readable_texts(
 
 def _nulls(values: Any) -> Bools:
     """Return which values are missing: bool[n]."""
-    if isinstance(values, TextColumn | ByteColumn):
+    if isinstance(values, arrow.TextColumn | arrow.ByteColumn):
         return np.asarray(values.lengths < 0)
     flags = map(is_missing, values) if isinstance(values, list | tuple) else [False] * len(values)
     return np.fromiter(flags, np.bool_, len(values))
@@ -724,9 +715,9 @@ def text_values(values: Any) -> Undecoded:
 def joined_texts(parts: list[Undecoded]) -> Undecoded:
     """Return the texts of several columns as one."""
     filled = [part for part in parts if len(part)]
-    columns = [part for part in filled if isinstance(part, ByteColumn)]
+    columns = [part for part in filled if isinstance(part, arrow.ByteColumn)]
     if columns and len(columns) == len(filled):
-        return joined(columns)
+        return arrow.joined(columns)
     return [part[at] for part in filled for at in range(len(part))]
 
 
@@ -743,7 +734,7 @@ def listed(values: Any) -> Sequence[Any]:
 def filtered(values: Any, is_chosen: Bools) -> Any:
     """Return some values of a Series or an array, or some rows of an Arrow table."""
     if type(values).__module__.partition(".")[0] == "pyarrow":
-        return _arrow_filtered(values, load_arrow("an Arrow table").array(is_chosen))
+        return _arrow_filtered(values, arrow.load_arrow("an Arrow table").array(is_chosen))
     is_polars = is_of(values, "polars", "Series")
     return values[np.flatnonzero(is_chosen) if is_polars else is_chosen]
 
@@ -760,8 +751,8 @@ def _arrow_filtered(values: Any, is_chosen: Any) -> Any:
             lambda part: _arrow_filtered(part[0], is_chosen[part[1] : part[1] + len(part[0])]),
             parts, thread_count(),
         )  # fmt: skip
-        return load_arrow("an Arrow table").chunked_array(list(chosen), values.type)
-    return filtered_array(values, is_chosen)
+        return arrow.load_arrow("an Arrow table").chunked_array(list(chosen), values.type)
+    return arrow.filtered_array(values, is_chosen)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -209,7 +209,7 @@ class PairsPlan:
             every, first = np.concatenate([every, self._checked(others)]), len(rows)
         for found in self.exchange.pairs(part, every, thread_count(threads)):
             if others is not None:
-                found = found.chosen((found.left < first) & (found.right >= first))
+                found = found.taken((found.left < first) & (found.right >= first))
             if len(found):
                 left, right = found.left.astype(np.int64), found.right.astype(np.int64)
                 similarities = self.scale.shown(found.similarities)
@@ -647,7 +647,7 @@ class ByBands(_ByTables):
 
 def chosen(couples: database.Couples, which: Array) -> database.Couples:
     """Return some of the couples; the same object if all are chosen."""
-    return couples if which.dtype == np.bool_ and which.all() else couples.chosen(which)
+    return couples if which.dtype == np.bool_ and which.all() else couples.taken(which)
 
 
 def in_order(couples: database.Couples) -> database.Couples:
@@ -761,7 +761,7 @@ def _compared(
     measured = kernel.Vectors(vectors.shape[1], [(0, vectors)])
     for couples in database.sweep_table(every, [0], limit, threads=threads, judging=judging):
         found = measured.between(couples.left, couples.right)
-        similar = replace(couples, similarities=found).chosen(found >= np.float32(similarity))
+        similar = replace(couples, similarities=found).taken(found >= np.float32(similarity))
         if len(similar):
             yield similar
 
@@ -795,9 +795,9 @@ def _looked_up(
             return database.couples_of(asking, rows)
 
         parts = parts_of(len(batch), threads, most=len(batch))
-        found = database.joined_couples(list(mapped(look_up, parts, threads)))
+        found = database.Couples.joined(list(mapped(look_up, parts, threads)))
         batches.found(len(found))
-        yield found.chosen(_is_first(vectors, found, threshold, width))
+        yield found.taken(_is_first(vectors, found, threshold, width))
 
 
 def _is_first(vectors: U8, found: database.Couples, threshold: float, width: int) -> Bools:

@@ -16,7 +16,6 @@ from simdb.core.threads import mapped, parts_of, streamed
 from simdb.database.search.buckets import COMPARED_PAIRS, Buckets, buckets_of, unconnected_pairs
 from simdb.database.search.couples import (
     Couples,
-    joined_couples,
     measured,
     sweep_table,
     whole_table,
@@ -81,7 +80,7 @@ def first_in_band(state: State, criterion: Criterion, couples: Couples, band: in
     """Return the couples that match and whose first shared band is `band`."""
     found = measured(state, criterion, couples)
     shared = state.vectors().shared_bands(found.left, found.right)
-    found = found.chosen(shared[:, band] & ~shared[:, :band].any(axis=1))
+    found = found.taken(shared[:, band] & ~shared[:, :band].any(axis=1))
     distances = state.vectors().distances(found.similarities)
     return Couples(found.left, found.right, distances, found.similarities)
 
@@ -119,7 +118,7 @@ def _compared(state: State, criterion: Criterion, band: int, left: U32, right: U
         return first_in_band(state, criterion, couples, band)
 
     parts = parts_of(len(left), state.threads, most=COMPARED_PAIRS)
-    return joined_couples(list(mapped(compare, parts, state.threads)))
+    return Couples.joined(list(mapped(compare, parts, state.threads)))
 
 
 def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -> Iterator[Couples]:
@@ -136,7 +135,7 @@ def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -
     similarities = state.vectors(ordinals).between(ordinals[left], ordinals[right])
     distances = state.vectors(ordinals).distances(similarities)
     couples = Couples(left, right, distances, similarities)
-    yield couples.chosen(similarities >= np.float32(criterion.least))
+    yield couples.taken(similarities >= np.float32(criterion.least))
 
 
 def measure_all(

@@ -157,7 +157,7 @@ def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -
         left, right = ordinals[couples.left], ordinals[couples.right]
         similarities = state.vectors(ordinals).between(left, right)
         known = replace(couples, similarities=similarities)
-        yield known.chosen(similarities >= np.float32(criterion.least))
+        yield known.taken(similarities >= np.float32(criterion.least))
 
 
 def scanned(state: State, plan: Plan) -> int | None:
@@ -239,7 +239,7 @@ def _compared(queries: Searched, others: Searched, distance: int) -> Couples:
     )
     rows = Rows(offsets, ordinals, distances, np.full(len(ordinals), np.nan, np.float32))
     found = couples_of(queries.ordinals, rows)
-    return found.chosen(found.left != found.right)
+    return found.taken(found.left != found.right)
 
 
 def _with_distances(

@@ -68,7 +68,7 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
         )  # fmt: skip
         for couples in swept:
             found = _near(state, couples, plan.distance)
-            yield found.chosen(~_reached_before(state, found, plan, part))
+            yield found.taken(~_reached_before(state, found, plan, part))
 
 
 def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -> Iterator[Couples]:
@@ -156,7 +156,7 @@ def _near(state: State, couples: Couples, distance: int) -> Couples:
     distances = state.vectors().differing_between(couples.left, couples.right)
     near = distances <= distance
     known = Couples(couples.left, couples.right, distances, couples.similarities)
-    return known.chosen(near)
+    return known.taken(near)
 
 
 def _reached_before(state: State, couples: Couples, plan: Plan, part: int) -> Bools:

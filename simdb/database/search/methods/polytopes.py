@@ -23,7 +23,6 @@ from simdb.database.search.couples import (
     Batches,
     Couples,
     couples_of,
-    joined_couples,
     searched,
 )
 from simdb.database.search.method import Method, PairMember
@@ -222,7 +221,7 @@ def _looked_up(
         if crowds is not None:
             crowds.found(count)
         if count:
-            yield joined_couples([couples for _, couples in found])
+            yield Couples.joined([couples for _, couples in found])
 
 
 def _runs_of(state: State, plan: Plan) -> Iterator[tuple[State, U32]]:
@@ -281,7 +280,7 @@ def _first_found(state: State, runs: State, how: _How, found: Couples) -> Couple
         is_first = found.left == earlier
         leave_out(is_first, earlier, later, tables.start)
         leave_out(~is_first, earlier, later, tables.stop)
-    return Couples(earlier, later, found.distances, found.similarities).chosen(is_new)
+    return Couples(earlier, later, found.distances, found.similarities).taken(is_new)
 
 
 METHOD: Method = Method(
