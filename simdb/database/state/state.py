@@ -324,7 +324,11 @@ class State:
         `flips`: of the plan that looks up, which tells its tables of the usual cut from those that
         are stored.
         """
-        return self.chosen_of(self.whole_tables(flips))
+        found = None if flips else self.view.tables
+        if found is None:
+            found = self.whole_tables(flips)
+        # Each function entered by a query is felt, and most queries choose nothing.
+        return found if self._chosen is None else self.chosen_of(found)
 
     def whole_tables(self, flips: tuple[int, ...] = ()) -> Any:
         """Return the tables of all documents, whatever documents are searched; see `tables`."""

@@ -207,7 +207,7 @@ class _Call:
         chosen = partial(_chosen, rows, rows.field, asked.threads, {})
         call = replace(self, question=asked, on_null="keep", options=self.options or rows.fitting)
         none = np.zeros(len(rows), np.bool_)
-        return call._result(found, chosen, rows.at, own, none, is_read, ids)
+        return call._result(found, chosen, rows.no_texts, own, none, is_read, ids)
 
     def _of_files(self, paths: files.Paths) -> Deduplicated[Any]:
         """Return what becomes of the documents of files, without a text in memory."""

@@ -793,14 +793,13 @@ class Vectors:
         """Raise as `column` does."""
         self.column(name)
 
-    def at(self, rows: I64) -> NoReturn:
+    def at(self, rows: I64) -> Any:
+        """Return the values of some rows, as a search takes them."""
+        return part_of(self.values, rows)
+
+    def no_texts(self, rows: I64) -> NoReturn:
         """Raise OptionError where the texts of rows are wanted."""
         raise OptionError("report() shows texts, and these rows are vectors; look at .removed")
-
-    @property
-    def documents(self) -> "VectorValues":
-        """The values, as a search takes them."""
-        return VectorValues(self.values)
 
     @property
     def fitting(self) -> Options:
@@ -849,7 +848,7 @@ class ReadyRows(Vectors):
 
     def chosen(self, is_chosen: Bools) -> Any:
         """Return some fingerprints, as they were given."""
-        return self.documents.at(np.flatnonzero(is_chosen))
+        return self.at(np.flatnonzero(is_chosen))
 
     @property
     def fitting(self) -> Options:
@@ -870,21 +869,6 @@ class ReadyRows(Vectors):
                 " alone; give distance=, such as distance=3, and no similarity="
             )
         return replace(question, verify=ESTIMATE)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class VectorValues:
-    """The values of vectors, real[n, d], or fingerprints."""
-
-    values: Any
-
-    def __len__(self) -> int:
-        """Count the vectors."""
-        return len(self.values)
-
-    def at(self, rows: I64) -> Any:
-        """Return some of them."""
-        return part_of(self.values, rows)
 
 
 def vectors_of(data: Any, skipped: Skipped) -> Vectors | None:

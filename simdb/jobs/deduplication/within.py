@@ -410,9 +410,9 @@ def find_alike_vectors(
 ) -> Decided:
     """Return which rows are alike, see `find_alike`, of vectors; `question` is one of vectors."""
     if question.is_exact:
-        return found_by(ByCosine(question), vectors.documents, order, question)
+        return found_by(ByCosine(question), vectors, order, question)
     fitting = vectors.fitting if options is None else options
-    return found_by(ByDatabase(fitting, question), vectors.documents, order, question)
+    return found_by(ByDatabase(fitting, question), vectors, order, question)
 
 
 def found_by(
