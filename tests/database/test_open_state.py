@@ -14,6 +14,7 @@ from soundness import TINY, assert_sound
 
 import simdb
 from simdb.database.search import couples, lookup, many
+from simdb.database.write.staging import Staging
 from simdb.storage import delta
 from simdb.storage.gate import Gate
 
@@ -432,3 +433,22 @@ def test_a_with_block_does_not_close_under_an_open_snapshot(tmp_path, short_wait
 
     snapshot.close()
     database.close()
+
+
+def test_an_interrupt_while_a_transaction_begins_leaves_nothing_open(
+    filled, monkeypatch, short_waits
+):
+    made, held = Staging._make_maintainer, []
+
+    def interrupted(staging):
+        held.append((staging, made(staging)))  # as a circle of objects would
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Staging, "_make_maintainer", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            filled.insert("x", 1)
+
+    filled.insert("y", 2)
+    filled.close()
+    assert held

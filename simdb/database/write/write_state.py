@@ -38,10 +38,15 @@ class WriteState:
         self._is_torn = False
         self._has_written = False  # or has tried to
         self._right = store.begin_write()
+        base = None
         try:
-            self._begin_from(store.state())
+            base = store.state()
+            self._begin_from(base)
             self.staging = Staging(store, self._base, self.source, self._base_view.kept)
         except BaseException:
+            # What was staged lies in a circle of objects, which would hold the state for long.
+            if base is not None:
+                base.source.end()
             self._right.end()
             raise
         self.is_ended = False
