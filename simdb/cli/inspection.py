@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
-from itertools import islice
 from typing import Any
 
 import simdb
@@ -15,6 +14,7 @@ from simdb.cli.output import render
 from simdb.cli.output.render import is_table, print_one, print_rows, quantity
 from simdb.core.options import SEEN, Minhash
 from simdb.core.previews import size
+from simdb.core.reports import FieldCounts
 from simdb.core.text_sketch import differing_options
 from simdb.database import maintenance
 from simdb.files import Row
@@ -42,7 +42,10 @@ def stats(db: str, *, all: bool = False) -> None:
         if all or not is_table() or isinstance(numbers, simdb.ShardedStatistics):
             times = {name: getattr(numbers, name, None) for name in ("oldest_time", "newest_time")}
             shown = {name: f"{each:{UTC}}" for name, each in times.items() if each is not None}
-            print_one(asdict(numbers) | shown | _biggest(numbers))
+            row = asdict(numbers) | shown
+            for each in (row, *row.get("shards", ())):
+                each["fields"] = _biggest(each["fields"])
+            print_one(row)
             return
         assert isinstance(database, simdb.Database)
         advice = [f"{each.remedy} ({each.message})" for each in database.advice()]
@@ -81,10 +84,7 @@ def _summary(numbers: simdb.Statistics, options: simdb.Options) -> Iterator[tupl
         kind = "signature" if isinstance(options.sketch, Minhash) else kind
         count = quantity(numbers.largest_group, "document")
         yield "largest group", f"{count} with the same {kind}"
-    for name, counts in numbers.fields.items():
-        biggest = [f"{value} {count:,}" for value, count in islice(counts.items(), SHOWN_VALUES)]
-        more = len(counts) - len(biggest)
-        yield name, ", ".join(biggest) + (f" and {quantity(more, 'other value')}" if more else "")
+    yield from _biggest(numbers.fields).items()
     if numbers.cluster_count is not None:
         yield "clusters", f"{numbers.cluster_count:,} of two or more documents"
     if numbers.calibrated_count is not None:
@@ -93,13 +93,17 @@ def _summary(numbers: simdb.Statistics, options: simdb.Options) -> Iterator[tupl
     yield "readers", _readers(numbers)
 
 
-def _biggest(numbers: simdb.Statistics | simdb.ShardedStatistics) -> Row:
-    """Return the values of fields that most documents have, as texts, for a row of JSON."""
-    found = {
-        name: {str(value): count for value, count in islice(counts.items(), SHOWN_VALUES)}
-        for name, counts in getattr(numbers, "fields", {}).items()
+def _biggest(fields: FieldCounts) -> Row:
+    """Return the values of fields that most documents have: lists, or texts for people."""
+    biggest = {name: counts[:SHOWN_VALUES] for name, counts in fields.items()}
+    if not is_table():
+        return biggest
+    more = {name: len(counts) - len(biggest[name]) for name, counts in fields.items()}
+    return {
+        name: ", ".join(f"{render.cell(repr(value))} {count:,}" for value, count in counts)
+        + (f" and {quantity(more[name], 'other value')}" if more[name] else "")
+        for name, counts in biggest.items()
     }
-    return {"fields": found} if found else {}
 
 
 def _documents(numbers: simdb.Statistics, *, has_weights: bool) -> str:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -136,6 +136,10 @@ class Probe:
     vertices: int = 0
 
 
+# The values of each field, and how many documents have each of them.
+FieldCounts: TypeAlias = dict[str, list[tuple[Any, int]]]
+
+
 @dataclass(frozen=True, slots=True)
 class RunStatistics:
     """One sealed run: its number, its documents (live or deleted), and the bytes of its columns."""
@@ -176,8 +180,8 @@ class Statistics:
     `cluster_count`: the kept clusters of two or more documents; None if none are kept.
     `oldest_time`, `newest_time`: the first and the last time of a document, in UTC; None if the
     database keeps no times (`Options.keep_times`), or no document has one.
-    `fields`: for each field in `Options.fields` how many documents have each value, None for no
-    value, the most frequent first.
+    `fields`: for each field in `Options.fields` its values, None for no value, each with the number
+    of its documents, the most frequent first.  Values of two types are two, such as 1 and True.
     """
 
     path: str
@@ -200,7 +204,7 @@ class Statistics:
     options: dict[str, Any]
     oldest_time: datetime | None = None
     newest_time: datetime | None = None
-    fields: dict[str, dict[Any, int]] = field(default_factory=dict)
+    fields: FieldCounts = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Return the path, and the most important numbers."""
@@ -413,9 +417,9 @@ class ShardedStatistics:
     """A sharded database in numbers, and each of its shards.
 
     `shard_count`: all shards; `skipped` has the reason for each shard that is left out, by name,
-    and the other fields do not count it.  `document_count` to `live_bytes`: the sums of the numbers
-    of the shards, see `Statistics`.  `smallest_count`, `largest_count`: the documents in the
-    smallest and in the largest shard.
+    and the other fields do not count it.  `document_count` to `live_bytes`, and `fields`: the sums
+    of the numbers of the shards, see `Statistics`.  `smallest_count`, `largest_count`: documents of
+    the smallest and of the largest shard.
     """
 
     path: str
@@ -431,3 +435,4 @@ class ShardedStatistics:
     skipped: dict[str, str]
     options: dict[str, Any]
     shards: tuple[Statistics, ...]
+    fields: FieldCounts = field(default_factory=dict)

@@ -49,14 +49,33 @@ def test_only_a_value_that_means_one_thing_is_asked_by_the_field():
 def test_stats_show_the_values_that_most_documents_have(filled, monkeypatch):
     monkeypatch.setattr(inspection, "SHOWN_VALUES", 2)
     (row,) = filled("stats", "db").rows
-    assert row["fields"] == {"tenant": {"t0": 3, "t1": 3}, "source": {"0": 1, "1": 1}}
+    assert row["fields"] == {"tenant": [["t0", 3], ["t1", 3]], "source": [[0, 1], [1, 1]]}
     assert row["options"]["fields"] == ["tenant", "source"]
 
     monkeypatch.setattr(inspection, "is_table", lambda: not render.wants_json())
     monkeypatch.setenv("COLUMNS", "200")
     shown = filled("stats", "db").output
-    assert "t0 3, t1 3 and 1 other value" in shown
+    assert "'t0' 3, 't1' 3 and 1 other value" in shown
     assert "0 1, 1 1 and 7 other values" in shown
+    assert "'t0' 3, 't1' 3 and 1 other value" in filled("stats", "db", "--all").output
+
+
+def test_stats_tell_values_apart_that_look_alike(simdb_run):
+    values = [True, 1, "1", None, "None", b"1"]
+    metadata = [{"source": each} for at, each in enumerate(values) for _ in values[at:]]
+    ids = range(len(metadata))
+    options = simdb.Options(fields=("source",))
+    with simdb.open("db", options=options) as database:
+        database.insert_many(ids, [FOX] * len(ids), metadata)
+    simdb.write_sharded("shards", [(ids, [FOX] * len(ids), metadata)], 2, options=options)
+
+    expected = [[True, 6], [1, 5], ["1", 4], [None, 3], ["None", 2], [{"bytes": "31"}, 1]]
+    for path in ("db", "shards"):
+        (row,) = simdb_run("stats", path).rows
+        assert repr(row["fields"]["source"]) == repr(expected)
+    assert [sum(count for _, count in each["fields"]["source"]) for each in row["shards"]] == [
+        each["document_count"] for each in row["shards"]
+    ]
 
 
 def test_names_that_are_none_are_refused(simdb_run):

@@ -9,12 +9,11 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime, timezone
-from typing import Any
 
 import numpy as np
 
 from simdb import storage
-from simdb.core import kernel
+from simdb.core import kernel, reports
 from simdb.core.arrays import is_first, sorted_unique
 from simdb.core.dtypes import U32, U64
 from simdb.core.errors import CorruptError, FormatError, ReplacedError
@@ -180,9 +179,9 @@ def _times(store: Store, state: State) -> dict[str, datetime]:
     }
 
 
-def _fields(state: State) -> dict[str, dict[Any, int]]:
+def _fields(state: State) -> reports.FieldCounts:
     """Return how many documents have each value of each field, the most frequent value first."""
-    found: dict[str, dict[Any, int]] = {}
+    found: reports.FieldCounts = {}
     live = state.live()
     for number, field in enumerate(state.store.options.fields):
         own = state.codes()[live, number]
@@ -192,7 +191,7 @@ def _fields(state: State) -> dict[str, dict[Any, int]]:
         packed = state.metadata_of_many(examples)
         values = (metadata.unpacked(packed, ordinal) for ordinal in examples)
         each = (value.get(field) if isinstance(value, dict) else None for value in values)
-        found[field] = dict(zip(each, counts[order].tolist(), strict=True))
+        found[field] = list(zip(each, counts[order].tolist(), strict=True))
     return found
 
 

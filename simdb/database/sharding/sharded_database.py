@@ -8,6 +8,7 @@ folder for temporary files if there is not so much memory.
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -20,7 +21,7 @@ from simdb.core.choices import MissingName, ShardByName
 from simdb.core.dtypes import U32
 from simdb.core.errors import FullError, OptionError, ReadOnlyError, undoing
 from simdb.core.keeping import Keep, needs_metadata
-from simdb.core.reports import Advice, Finding, ShardedStatistics
+from simdb.core.reports import Advice, FieldCounts, Finding, ShardedStatistics, Statistics
 from simdb.core.threads import thread_count
 from simdb.database import state as states, write
 from simdb.database.database import Database
@@ -116,6 +117,7 @@ class ShardedDatabase(Reading[IdT]):
             skipped=self.skipped,
             options=each[0].options,
             shards=each,
+            fields=_summed(each),
         )
 
     def check(self, deep: bool = False) -> Iterator[Finding]:
@@ -310,3 +312,15 @@ def _store(database: Database, documents: Iterator[Documents], threads: int) -> 
                 " together; choose fewer by a filter (where), or find those of each shard alone"
             )
         write.write_state.store_batch(store, batch, metadata, threads)
+
+
+def _summed(shards: tuple[Statistics, ...]) -> FieldCounts:
+    """Return how many documents of all shards have each value of each field."""
+    totals: dict[str, Counter[tuple[type, Any]]] = {}
+    for name, counts in (field for each in shards for field in each.fields.items()):
+        own = {(type(value), value): count for value, count in counts}  # 1 is not True
+        totals.setdefault(name, Counter()).update(own)
+    return {
+        name: [(value, count) for (_, value), count in total.most_common()]
+        for name, total in totals.items()
+    }
