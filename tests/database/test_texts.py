@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow
 import pytest
 from hypothesis import given, settings, strategies as st
+from over import over
 
 import simdb
 from simdb.storage import by_ordinal, layout
@@ -209,3 +210,30 @@ def test_texts_come_along_where_both_databases_have_them(tmp_path):
         assert into.merge([other, plain]) == 2
         assert plain.merge(other) == 1
         assert into.texts_many(["a", "b"]) == [FOX, None]
+
+
+@over(
+    "sketch, ready",
+    [
+        (simdb.Simhash(), lambda sketcher, text: sketcher.fingerprints([text])),
+        (simdb.Simhash(), lambda sketcher, text: [sketcher.fingerprints([text])[0]]),
+        (simdb.Minhash(), lambda sketcher, text: sketcher.signatures([text])),
+    ],
+)
+def test_a_claim_of_a_ready_sketch_is_decided_by_the_estimate(sketch, ready):
+    text = "one two three four five six"
+    with simdb.open(None, options=simdb.Options(sketch=sketch, texts=True)) as database:
+        database.insert("a", text)
+        documents = ready(database.sketcher, text)
+
+        (row,) = database.add_many_if_new(["b"], documents)
+        assert [match.id for match in row] == ["a"]
+        found = database.add_if_new("c", documents[0])
+        assert found.id == "a"
+
+
+def test_features_of_ready_sketches_are_refused_by_name():
+    with simdb.open(None, options=simdb.Options(features=True)) as database:
+        for documents in (simdb.fingerprints(["a b c"]), [simdb.fingerprint("a b c")]):
+            with pytest.raises(simdb.InputError, match="document 0 is Fingerprint"):
+                database.add_many_if_new(["n"], documents)

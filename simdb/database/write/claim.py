@@ -197,14 +197,18 @@ class Referee:
         return rows.chosen(chosen[np.lexsort((rows.ordinals[chosen], far, queries[chosen]))])
 
     def _texts(self, places: I64, state: State, ordinals: U32) -> list[Any]:
-        """Return the texts of documents stored before the call, in it, and of undecided ones."""
+        """Return the texts of documents stored before the call, in it, and of undecided ones.
+
+        A document that is no text and no list of tokens, but a ready sketch, has none.
+        """
         before, count = int(np.searchsorted(ordinals, self._first)), len(self.stored)
         positions = (
             self.stored[at] if at < count else int(places[at - count])
             for at in (ordinals[before:].astype(np.int64) - self._first).tolist()
         )
         texts = self._judge.texts(state, ordinals[:before]) if before else []
-        return [*texts, *(self._documents[position] for position in positions)]
+        own = (self._documents[position] for position in positions)
+        return [*texts, *(each if isinstance(each, str | list | tuple) else None for each in own)]
 
 
 def refereed(
