@@ -154,8 +154,12 @@ def test_where_nothing_may_be_written_mode_r_is_named(tmp_path, monkeypatch, cod
     with simdb.open(tmp_path / "db", options=TINY) as database:
         database.insert(1, 1)
 
-    def refuse(path):
-        raise OSError(code, os.strerror(code), path)
+    lock = files.FileLock
+
+    def refuse(path, *, is_made=True):
+        if is_made:
+            raise OSError(code, os.strerror(code), path)
+        return lock(path, is_made=False)
 
     monkeypatch.setattr(files, "FileLock", refuse)
     for mode in ("c", "w"):

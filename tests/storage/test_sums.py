@@ -8,7 +8,7 @@ from stored_values import change_column, change_manifest, change_value, zeros
 
 import simdb
 from simdb.core.errors import CorruptError
-from simdb.database.maintenance import rebuild
+from simdb.database.maintenance import compaction
 from simdb.database.write import commit
 from simdb.storage import layout
 
@@ -71,7 +71,7 @@ def test_what_changes_between_writing_and_the_commit_is_not_committed(database, 
     before = everything(database)
     # What either calls next, once it has written the new run.
     module, name = {
-        "rebuild": (rebuild, "renumber_metadata"), "compact": (commit, "drop_unfinished"),
+        "rebuild": (compaction, "renumber_metadata"), "compact": (commit, "drop_unfinished"),
     }[verb]  # fmt: skip
     following = getattr(module, name)
 
