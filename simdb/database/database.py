@@ -210,9 +210,12 @@ class Database(Writing[IdT]):
         commit: so it can be opened at every moment, and whatever happens, it is the database as it
         was or as it is.  Returns the bytes of what was written then.  Values that are stored in
         both already are neither read nor written.  After `compact` or `rebuild` that is nothing,
-        and the whole file is written anew.
+        and the whole file is written anew.  Other processes can read the copy meanwhile; this one
+        must have no snapshot of it open, or BusyError is raised.
 
-        Raises ExistsError if something else is at `path`, such as a copy that was written to.
+        Raises ExistsError if something else is at `path`, such as a copy that was written to, or
+        one of a sibling: a database that went on otherwise from a common state.  A sibling cannot
+        be told if only its metadata or notes differ, or if it has since merged all that does.
         """
         target = os.fsdecode(path)
         return maintenance.compaction.copy(self._opened(), target, incremental=incremental)

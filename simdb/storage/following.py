@@ -6,6 +6,9 @@ checksum in its header, so of the values that are equal only headers are compare
 A copy may be written only by what follows its database.  It has a value `copy` in `meta`: the
 number of the transaction that wrote the copy, and the checksum of its manifest.  If either differs,
 somebody else has written to the copy since.
+
+A sibling that went on from an earlier state would remove from the copy what its own past has not.
+So its counters must have reached those of the copy, and what never changes must be the same.
 """
 
 import os
@@ -20,6 +23,7 @@ from simdb.storage import codec, layout
 from simdb.storage.contents import idf_checksum, read_manifest
 from simdb.storage.environment import Source
 from simdb.storage.files import translate
+from simdb.storage.manifest import Manifest
 
 # Sub-database, key, value; None in place of a value removes it.
 Change = tuple[bytes, bytes, Any]
@@ -66,6 +70,8 @@ def check_follows(source: Source, copy: Source) -> None:
         what = f"{path} is no copy of {source.environment.path}, but another database"
     elif bytes(note or b"") != _note(copy.environment.last_number, manifest):
         what = f"{path} was written to after it was copied, or an older simdb has copied it"
+    elif not _can_come_from(source, own, copy, other):
+        what = f"{path} has what {source.environment.path} never had: they have parted"
     if what:
         raise ExistsError(f"{what}; give the path of a new directory, or remove this one first")
 
@@ -86,6 +92,28 @@ def note_new_copy(path: str) -> None:
             note_copy(transaction, *handles)
     except lmdb.Error as error:
         translate(error, path)
+
+
+def _can_come_from(source: Source, own: Manifest, copy: Source, other: Manifest) -> bool:
+    """Return whether the database can once have been in the state of its copy.
+
+    Runs never change, the delta is only appended to until it is emptied, and no tombstone comes
+    without a new version of them.
+    """
+
+    def held(each: Source, name: bytes) -> set[tuple[bytes, bytes]]:
+        values = each.unread_values(name)
+        return {(bytes(key), bytes(value[: codec.HEADER_BYTES])) for key, value in values}
+
+    runs = {run.number: run for run in own.runs}
+    delta = own.delta_version - other.delta_version
+    deleted = own.deleted_version - other.deleted_version
+    return (
+        min(delta, deleted, own.live_next_run - other.live_next_run) >= 0
+        and all(runs.get(run.number, run) == run for run in other.runs)
+        and (delta > 0 or held(copy, layout.DELTA) <= held(source, layout.DELTA))
+        and (deleted > 0 or held(copy, layout.DELETED) == held(source, layout.DELETED))
+    )
 
 
 def _note(number: int, manifest: bytes) -> bytes:

@@ -250,6 +250,58 @@ def test_a_restored_database_goes_on_with_the_copy_that_it_was_restored_from(pat
         assert values(tmp_path / "copy") == values_of(database)
 
 
+def insert_new(database, name):
+    database.insert(name, 5)
+
+
+def insert_many_new(database, name):
+    """So many that the delta is emptied and a run is written."""
+    database.insert_many([f"{name} {number}" for number in range(9)], range(9))
+
+
+def delete_one(database, name):
+    database.delete({"y": 1, "z": 2}[name])
+
+
+@pytest.mark.parametrize(
+    ("change", "other"),
+    [
+        (insert_new, None),
+        (insert_many_new, None),
+        (delete_one, None),
+        (lambda database, name: database.compact(), None),
+        (insert_new, insert_new),
+        (insert_many_new, insert_many_new),
+        (delete_one, delete_one),
+        (insert_new, delete_one),
+        (insert_new, lambda database, name: [insert_new(database, f"{name}{n}") for n in "ab"]),
+    ],
+)
+def test_a_sibling_that_went_on_from_an_earlier_state_is_refused(path, change, other, tmp_path):
+    copy, sibling = tmp_path / "copy", tmp_path / "sibling"
+    with simdb.open(path, "w") as database:
+        database.insert("one for the delta", 7)
+        database.copy(copy, incremental=True)
+    path.rename(sibling)
+    with simdb.open(copy, "r") as copied:
+        copied.copy(path)
+    with simdb.open(path, "w") as database:
+        change(database, "y")
+        database.copy(copy, incremental=True)
+        wanted = values_of(database)
+    with simdb.open(sibling, "w") as database:
+        if other is not None:
+            other(database, "z")
+        with pytest.raises(simdb.ExistsError, match=r"never had.*; give the path of a new direct"):
+            database.copy(copy, incremental=True)
+
+    assert values(copy) == wanted
+    with simdb.open(path, "w") as database:
+        insert_new(database, "last")
+        database.copy(copy, incremental=True)
+        assert values(copy) == values_of(database)
+
+
 def test_an_idf_table_that_was_set_later_comes_with_the_options(tmp_path):
     path, copy = tmp_path / "db", tmp_path / "copy"
     weighted = simdb.Options(sketch=simdb.Simhash(weighting="tf-idf"))
