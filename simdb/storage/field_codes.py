@@ -32,6 +32,8 @@ from simdb.storage.tombstones import ANY_CODE
 
 # The types of values: what else compares equal to one of them is rarely meant.
 PLAIN = (str, int, bool, bytes)
+# What is wrong with a value of these types that msgpack does not pack.
+FAULTS = {str: ", which is not valid Unicode", int: ", which has more than 64 bits"}
 CODE_BYTES = 8
 REMEDY = "make them again from the metadata: rebuild(), simdb rebuild"
 
@@ -57,8 +59,8 @@ def coded_value(field: str, value: Any, named: Callable[[], str]) -> Coded:
         with suppress(ValueError, OverflowError):
             return codec.pack(value)
     raise InputError(
-        f"the field {field!r} of {named()} is {shown(value)}; a field in Options(fields=...) must"
-        " be a str, int (of 64 bits), bool or bytes, or None"
+        f"the field {field!r} of {named()} is {shown(value)}{FAULTS.get(type(value), '')}; a field"
+        " in Options(fields=...) must be a str, int (of 64 bits), bool or bytes, or None"
     )
 
 

@@ -237,8 +237,15 @@ def test_a_claim_sees_only_its_tenant_and_needs_it_in_its_metadata():
         assert rows(found) == [["b"], [], ["e"], ["b"]]
         assert database.add_if_new("a", 0, one, distance=3, where=one).id == "a"
         for rule in ("same", "skip", "replace", "error"):
-            with pytest.raises(simdb.ExistsError, match=r"other values of fields|'a'"):
+            with pytest.raises(simdb.ExistsError, match=r"'a'.* other values of fields") as refused:
                 database.add_if_new("a", 0, other, distance=3, where=other, on_conflict=rule)
+            assert "on_conflict" not in str(refused.value)
+            with pytest.raises(simdb.ExistsError, match=r"'a'.* other values of fields"):
+                database.add_many_if_new(
+                    ["z", "a"], [9, 0], [other] * 2, where=other, on_conflict=rule
+                )
+        with pytest.raises(simdb.ExistsError, match=r"'a'.* on_conflict='replace' replaces"):
+            database.add_if_new("a", 0, one, distance=3, where=one, on_conflict="error")
         for metadata in (None, {"lang": "t2"}, {"tenant": "t1"}):
             with pytest.raises(simdb.InputError, match="document 'x' has other values"):
                 database.add_if_new("x", 9, metadata, where=other)
@@ -402,6 +409,31 @@ def test_values_that_have_no_code_are_refused(value):
                 ["b", "c"], [1, 2], [{"tenant": value}, {"tenant": 1}], on_error="skip"
             )
         assert [*database] == ["a", "c"]
+
+
+def test_a_value_out_of_range_is_told_why():
+    with opened() as database:
+        for value, why in [
+            ("\ud800", r"'\\ud800', which is not valid Unicode"),
+            (1 << 70, "1180591620717411303424, which has more than 64 bits"),
+            (1.5, "1.5; a field"),
+        ]:
+            with pytest.raises(simdb.InputError, match=f"'tenant' of where= is {why}"):
+                database.query(1, where={"tenant": value})
+        for value in ("\ue000", -(1 << 63), (1 << 64) - 1):
+            assert database.query(1, where={"tenant": value}) == []
+
+
+def test_a_where_without_fields_is_to_be_left_out():
+    with opened() as database:
+        for ask in (
+            lambda: database.query(1, where={}),
+            lambda: database.add_if_new("a", 1, where={}),
+        ):
+            with pytest.raises(
+                simdb.InputError, match=r"got \{\}; to ask for none, leave where= out"
+            ):
+                ask()
 
 
 def test_fields_that_the_database_does_not_index_are_refused(database):

@@ -93,7 +93,7 @@ def _stage(
     sketches = Sketches(batch.fingerprints, batch.vectors, batch.states, content=content)
     staging.settle(sketches)
     ids, times = incoming.EncodedIds(batch), group.times
-    given = conflicts.arriving_in(before, ids, group.metadata, rule)
+    given = conflicts.arriving_in(before, ids, group.metadata, rule, ())
     chosen, replaced = conflicts.to_insert(before, given, sketches)
     conflicts.delete_all(staging, before, replaced)
     if len(chosen):

@@ -51,29 +51,37 @@ def check_rule(on_conflict: object) -> None:
     one_of("on_conflict", on_conflict, RULES)
 
 
-def arriving(state: State, ids: Any, metadata: Any, rule: str) -> Arriving:
+def arriving(state: State, ids: Any, metadata: Any, rule: str, values: FieldValues) -> Arriving:
     """Return the ids (see `as_ids`) and metadata of one call, checked and in their stored form.
 
-    With the rule "error", an id that is given twice raises InputError, a stored one ExistsError.
+    With the rule "error", an id that is given twice raises InputError, a stored one ExistsError;
+    with any rule, one of a stored document without these `values` of fields does.
     """
     encoded = EncodedIds(ids, state.counts.id_key)
     if rule == ERROR:
         encoded.check_distinct()
-    return arriving_in(state, encoded, incoming.pack_all(metadata, encoded), rule)
+    return arriving_in(state, encoded, incoming.pack_all(metadata, encoded), rule, values)
 
 
 def arriving_in(
-    state: State, encoded: EncodedIds, packed: list[tuple[int, bytes]], rule: str
+    state: State, ids: EncodedIds, packed: list[tuple[int, bytes]], rule: str, values: FieldValues
 ) -> Arriving:
     """Return documents with ids and metadata in their stored form; see `arriving`."""
-    existing = state.find(encoded.offsets, encoded.content, encoded.hashes)
+    existing = state.find(ids.offsets, ids.content, ids.hashes)
     taken = np.flatnonzero(existing >= 0)
+    if values:
+        left_out = None, state.codes(), state.wanted(values)
+        for at in taken[is_deleted(left_out, existing[taken].astype(np.uint32))].tolist():
+            raise ExistsError(
+                f"the id {shown(ids[at])} is that of a document with other values of fields than"
+                " where= says; choose ids that differ between tenants"
+            )
     if len(taken) and rule == ERROR:
         raise ExistsError(
-            f"a document with the id {shown(encoded[int(taken[0])])} is stored already"
-            f" ({len(taken)} of {len(encoded)} ids are); {REMEDY}"
+            f"a document with the id {shown(ids[int(taken[0])])} is stored already"
+            f" ({len(taken)} of {len(ids)} ids are); {REMEDY}"
         )
-    return Arriving(encoded, packed, existing, rule)
+    return Arriving(ids, packed, existing, rule)
 
 
 def to_insert(state: State, given: Arriving, sketches: Sketches) -> tuple[I64, U32]:
@@ -107,23 +115,16 @@ def delete_all(staging: Staging, state: State, ordinals: U32) -> None:
 
 
 def check_claimed(state: State, given: Arriving, values: FieldValues) -> None:
-    """Raise an error unless claimed documents, and stored ones of their ids, have `values`."""
+    """Raise InputError unless claimed documents have `values` in their metadata."""
     if not values:
         return
-    ids, metadata, existing, _ = given
+    ids, metadata, *_ = given
     fields, wanted, key = state.store.options.fields, state.wanted(values), state.counts.id_key
     codes = codes_of(metadata, fields, len(ids), key, lambda at: f"document {ids[at]!r}")
     for at in np.flatnonzero(((codes != wanted) & (wanted != ANY_CODE)).any(axis=1)).tolist():
         raise InputError(
             f"document {ids[at]!r} has other values of fields in its metadata than where= says, so"
             " later claims would not see it; give both the same"
-        )
-    taken = np.flatnonzero(existing >= 0)
-    left_out = None, state.codes(), wanted
-    for at in taken[is_deleted(left_out, existing[taken].astype(np.uint32))].tolist():
-        raise ExistsError(
-            f"the id {shown(ids[at])} is that of a document with other values of fields than where="
-            " says; choose ids that differ between tenants"
         )
 
 

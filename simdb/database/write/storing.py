@@ -232,4 +232,5 @@ def _sketched(
 def _arriving(writing: WriteState, call: Call) -> conflicts.Arriving:
     """Return the documents of a call, which its threads will sketch and store."""
     writing.staging.threads = thread_count(call.threads)
-    return conflicts.arriving(writing.current(), call.ids, call.metadata, call.on_conflict)
+    how = call.on_conflict, call.values
+    return conflicts.arriving(writing.current(), call.ids, call.metadata, *how)
