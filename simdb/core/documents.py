@@ -25,6 +25,7 @@ from simdb.core.options import Minhash
 from simdb.core.vector_form import minimum_type, unpack_minima
 
 _EMPTY = ", of an empty document"
+PICKLED = "this was pickled or copied, and db.get(id).text reads its text"
 NO_TEXT = "no texts are stored; create a database with Options(texts=True), or look up your own"
 COUNTED_MAX = 255  # the largest distance that a match can hold
 
@@ -158,14 +159,15 @@ class StoredText:
     def text(self) -> str | None:
         """The stored text, read when it is asked for; None if the document was no text.
 
-        It is the text under this id at that moment, in the snapshot or transaction that answered
-        or, without one, in the database.  Raises OptionError if the database stores no texts, or
-        this was unpickled, and NotFoundError if the document is gone.
+        It is the text that is stored under this id when it is asked for, so another one if the
+        document was replaced since; only what a snapshot or transaction found has the text of that.
+        Raises OptionError if the database stores no texts, or this was pickled or copied (then
+        `db.get(id).text` reads it), and NotFoundError if the document is gone.
         """
         try:
             reader = self._reader
         except AttributeError:
-            raise OptionError(NO_TEXT) from None
+            raise OptionError(f"{PICKLED}; or {NO_TEXT}") from None
         (found,) = reader.texts_many([self.id])  # type: ignore[attr-defined]
         return found  # type: ignore[no-any-return]
 

@@ -370,9 +370,12 @@ class Options:
     must be str, int, bool, bytes or None.  With `where={"tenant": "t7"}` the verbs then look only
     at documents that have these values; it takes 8 bytes a field and document.
     `texts`: stores the texts themselves, compressed (some 450 bytes for 1,000 of English) and read
-    only when they are asked for: `get(id).text`, `match.text`, `texts_many`.  Exact similarities
-    then need no `texts=`, as with `features`, which take more room, decide claims in half the time
-    and do not tell what the texts are.  A document that is no text has none.
+    only when they are asked for: `get(id).text`, `match.text`, `texts_many`.  A document that is no
+    text has none.  The stored texts decide exactly, without `texts=`, in `find_all`,
+    `find_clusters`, `compare`, `add_if_new`, `add_many_if_new`, with `contained=`, for
+    keep="longest" and "shortest", in `deduplicate(db=)` and `against=`, and on pages; `query`,
+    `first` and `nearest` answer by estimate (`nearest` exactly with `texts=db.texts_many`).  With
+    `features` claims take half the time, and the database more room.
     """
 
     sketch: AnySketch = USUAL_SKETCH

@@ -268,6 +268,10 @@ class Writing(Reading[IdT], Protocol[IdT]):
             with database.write() as transaction:
                 transaction.delete_many(where={"source": "handbook"})
                 transaction.insert_many(ids, texts, metadata)
+
+        All are written anew in a database with passages, by `add_many_if_new`, by
+        on_conflict="replace" without this deletion, and if clusters that the database keeps are
+        asked for in between.
         """
         if (ids is None) == (where is None):
             raise InputError("delete_many takes either ids or where=")

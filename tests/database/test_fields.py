@@ -341,6 +341,34 @@ def test_a_new_version_of_a_source_writes_only_what_has_changed(kind):
         assert list(database.check(deep=True)) == []
 
 
+def replaced(options=None, verb="insert_many", *, deletes=True, asks=False, **how):
+    """Give three documents anew in one transaction; return how many of them are written again."""
+    texts, metadata = [f"{at} is said of the fox" * 9 for at in range(3)], [{"tenant": 1}] * 3
+    with opened(**options or {}) as database:
+        database.insert_many(range(3), texts, metadata)
+        with database.write() as transaction:
+            if deletes:
+                transaction.delete_many(where={"tenant": 1})
+            if asks:
+                list(transaction.find_clusters())
+            getattr(transaction, verb)(range(3), texts, metadata, **how)
+        assert [*database] == [0, 1, 2]
+        return entries(database)[0] - 3
+
+
+def test_where_a_new_version_of_a_source_is_written_anew():
+    kept = {"keep_clusters": "similarity"}
+    for same in ({}, {"options": kept}, {"on_conflict": "replace"}):
+        assert replaced(**same) == 0
+    for anew in (
+        {"options": {"passages": True}},
+        {"verb": "add_many_if_new", "distance": 0},
+        {"on_conflict": "replace", "deletes": False},
+        {"options": kept, "asks": True},
+    ):
+        assert replaced(**anew) == 3
+
+
 def test_what_is_taken_back_stays_deleted_if_a_verb_fails():
     with opened() as database:
         database.insert_many(range(4), [*range(4)], [{"tenant": 1}] * 4)

@@ -1,5 +1,6 @@
 """Options.texts: every text comes back as it was given, read only when it is asked for."""
 
+import copy
 import pickle
 import random
 
@@ -144,8 +145,9 @@ def test_matches_read_their_texts_when_they_are_asked(tmp_path):
         database.delete("a")
         with pytest.raises(simdb.NotFoundError):
             _ = kept.text
-        with pytest.raises(simdb.OptionError, match="no texts are stored; create"):
-            _ = same.text
+        for copied in (same, copy.copy(kept), pickle.loads(pickle.dumps(database["b"]))):
+            with pytest.raises(simdb.OptionError, match=r"pickled .* db\.get\(id\)\.text"):
+                _ = copied.text
 
 
 def test_a_snapshot_reads_the_texts_of_its_time(tmp_path):
@@ -159,6 +161,27 @@ def test_a_snapshot_reads_the_texts_of_its_time(tmp_path):
             assert (match.text, document.text) == (FOX, FOX)
         with pytest.raises(simdb.ClosedError):
             _ = match.text
+
+
+def test_stored_texts_decide_pairs_and_claims_and_queries_estimate():
+    words = [f"w{at}" for at in range(120)]
+    left, right = " ".join(words), " ".join([*words[:60], "other", *words[61:]])
+    exact = simdb.similarity(left, right)
+    with simdb.open(None, options=OPTIONS) as database, simdb.open(None) as plain:
+        for each in (database, plain):
+            each.insert_many(["a", "b"], [left, right])
+        estimate = plain.query(left, similarity=0.5)[1].similarity
+        assert estimate != pytest.approx(exact, abs=1e-6)
+
+        assert database.query(left, similarity=0.5)[1].similarity == estimate
+        assert database.first(left, similarity=0.5, accept="b".__eq__).similarity == estimate
+        assert database.nearest(left, 2)[1].similarity == estimate
+        found = database.nearest(left, 2, texts=database.texts_many)
+        assert found[1].similarity == pytest.approx(exact, abs=1e-6)
+        (pair,) = database.find_all(similarity=0.5)
+        assert pair.similarity == pytest.approx(exact, abs=1e-6)
+        claim = database.add_if_new("c", right, similarity=0.5)
+        assert (claim.id, claim.similarity) == ("b", 1.0)
 
 
 def test_a_database_without_texts_says_how_to_have_them(tmp_path):
