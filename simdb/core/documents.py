@@ -176,7 +176,8 @@ class StoredText:
 class Document(StoredText, Generic[IdT_co]):
     """A stored document: the user's id, its fingerprint and the metadata given with it.
 
-    With `Options(texts=True)`, `text` reads its text.
+    With `Options(texts=True)`, `text` reads what is stored under its id when it is asked for, or
+    was in the snapshot or transaction that found it.
     The weights of the fingerprint are as stored: odd whole numbers from -15 to 15.  `signature` is
     None unless the database stores MinHash signatures; then the bits of `fingerprint` are a hash of
     the signature, so equal signatures have equal fingerprints.

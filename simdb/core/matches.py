@@ -75,6 +75,8 @@ class Match(StoredText, SlottedRecord, Generic[IdT_co]):
     `similarity` is None if either has no weights.  It unpacks in this order; `_asdict()` is a dict.
     `measure`: what the similarity is, "jaccard" or "cosine" (`Options.measure`); None of hashes.
     `containment` and `spans`: see `ContainedMatch`; None unless the query has `contained=`.
+    With `Options(texts=True)`, `text` reads what is stored under the id when it is asked for, or
+    was in the snapshot or transaction that found it.
     """
 
     FIELDS: ClassVar[tuple[str, ...]] = ("id", "distance", "similarity")
