@@ -184,7 +184,8 @@ def upgrade(
     `python`: the interpreter of an environment whose simdb opens the database; this interpreter if
     you give none.  `progress(done)` is called with the number of documents.
     Raises BusyError, ExistsError if the old database of an earlier upgrade is still there,
-    FullError if the disk may have too little room, and FormatError if `python` cannot dump it.
+    FullError if the disk may have too little room, OptionError if `python` is no program, and
+    FormatError if it cannot dump the database.
     """
     return maintenance.dump.upgrade(path, python, progress)
 

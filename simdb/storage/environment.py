@@ -366,7 +366,8 @@ class Environment:
         Only a process that is alone may give one, see `Presence.alone`.  If this fails, the
         databases go on with the file that is in place, at once or as soon as it can be opened.
         """
-        with self._alone("the data file must be opened again", right):
+        so = "" if is_read_only is None else " to write to it"
+        with self._alone(f"the data file must be opened again{so}", right):
             self.generation += 1
             was_read_only = self.is_read_only
             try:

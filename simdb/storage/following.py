@@ -94,23 +94,21 @@ def note_new_copy(path: str) -> None:
         translate(error, path)
 
 
-def _can_come_from(source: Source, own: Manifest, copy: Source, other: Manifest) -> bool:
+def _can_come_from(source: Source, now: Manifest, copy: Source, old: Manifest) -> bool:
     """Return whether the database can once have been in the state of its copy.
 
-    Runs never change, the delta is only appended to until it is emptied, and no tombstone comes
-    without a new version of them.
+    No two runs have the same number, the delta is only appended to until it is emptied, and no
+    tombstone comes without a new version of them.
     """
 
-    def held(each: Source, name: bytes) -> set[tuple[bytes, bytes]]:
-        values = each.unread_values(name)
-        return {(bytes(key), bytes(value[: codec.HEADER_BYTES])) for key, value in values}
+    def held(of: Source, name: bytes) -> set[tuple[bytes, bytes]]:
+        return {(key, bytes(value[: codec.HEADER_BYTES])) for key, value in of.unread_values(name)}
 
-    runs = {run.number: run for run in own.runs}
-    delta = own.delta_version - other.delta_version
-    deleted = own.deleted_version - other.deleted_version
+    delta = now.delta_version - old.delta_version
+    deleted = now.deleted_version - old.deleted_version
     return (
-        min(delta, deleted, own.live_next_run - other.live_next_run) >= 0
-        and all(runs.get(run.number, run) == run for run in other.runs)
+        min(delta, deleted, now.live_next_run - old.live_next_run) >= 0
+        and len({*now.runs, *old.runs}) == len({run.number for run in (*now.runs, *old.runs)})
         and (delta > 0 or held(copy, layout.DELTA) <= held(source, layout.DELTA))
         and (deleted > 0 or held(copy, layout.DELETED) == held(source, layout.DELETED))
     )

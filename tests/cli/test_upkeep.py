@@ -49,8 +49,8 @@ def test_an_upgraded_database_has_the_same_documents_and_the_old_one_is_named(si
     assert row == {
         "path": db, "old": os.path.abspath("db.old"), "bytes": os.path.getsize("db/data.mdb"),
     }  # fmt: skip
-    assert (again.code, other.code) == (3, 3)
-    assert "db.old exists already; remove it, or" in again.notes
+    assert (again.code, other.code) == (3, 2)
+    assert "db is upgraded already; remove" in again.notes
     assert "/no/python" in other.notes
     for each in (db, "db.old"):
         with simdb.open(each, "r") as database:

@@ -201,10 +201,12 @@ def test_something_else_than_a_copy_of_the_database_is_refused(path, tmp_path):
         for place in (other, tmp_path / "loaded"):
             with pytest.raises(simdb.ExistsError, match="but another database; give the path"):
                 database.copy(place, incremental=True)
+        (tmp_path / "link").symlink_to(path)
+        for place in (path, tmp_path / "link", f"{path}/."):
+            with pytest.raises(simdb.OptionError, match="is the database itself"):
+                database.copy(place, incremental=True)
         with pytest.raises(simdb.ExistsError, match="exists already"):
             database.copy(empty, incremental=True)
-        with pytest.raises(simdb.OptionError, match="is the database itself"):
-            database.copy(path, incremental=True)
         with pytest.raises(simdb.ExistsError, match="exists already"):
             database.copy(tmp_path / "copy")
 
@@ -337,6 +339,22 @@ def test_a_damaged_value_is_not_copied_and_the_copy_stays(path, tmp_path):
         database.copy(copy, incremental=True)
 
     assert values(copy) == before
+
+
+def test_a_snapshot_of_the_copy_in_the_same_process_must_end_first(path, tmp_path):
+    copy = tmp_path / "copy"
+    with simdb.open(path) as database, simdb.open(copy, "r") as copied:
+        database.insert("new", 12345)
+        with copied.read() as snapshot:
+            with pytest.raises(
+                simdb.BusyError, match=r"again to write to it, .*snapshots .*copy.*close them first"
+            ):
+                database.copy(copy, incremental=True)
+            assert len(snapshot) == 30
+
+        database.copy(copy, incremental=True)
+
+        assert len(copied) == 31
 
 
 def test_readers_of_the_copy_go_on_and_see_the_new_state_next(path, tmp_path, monkeypatch):

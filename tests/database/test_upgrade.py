@@ -64,6 +64,17 @@ def put_or_die(self, path):
 open_files.OpenFiles.put_in_place = put_or_die
 simdb.upgrade(sys.argv[1])
 """
+DONE = """
+import os, signal, sys, simdb
+from simdb.storage import open_files
+put = open_files.OpenFiles.put_in_place
+def put_and_die(self, path):
+    put(self, path)
+    if path.endswith("data.mdb.new"):
+        os.kill(os.getpid(), signal.SIGKILL)
+open_files.OpenFiles.put_in_place = put_and_die
+simdb.upgrade(sys.argv[1])
+"""
 
 
 @pytest.fixture
@@ -131,7 +142,7 @@ def test_both_can_be_written_afterwards_and_the_next_upgrade_waits_until_the_old
         with simdb.open(each, "w") as database:
             database.insert("new", 5)
         assert_sound(each)
-    with pytest.raises(simdb.ExistsError, match=r"db\.old exists already; remove it"):
+    with pytest.raises(simdb.ExistsError, match=r"db is upgraded already; remove .*db\.old, the d"):
         simdb.upgrade(path)
     shutil.rmtree(f"{path}.old")
 
@@ -178,8 +189,9 @@ def test_a_dump_that_fails_leaves_everything_as_it_was(content, error, message, 
 
     with pytest.raises(error, match=message):
         simdb.upgrade(path, python=python)
-    with pytest.raises(simdb.Error, match="/no/python"):
-        simdb.upgrade(path, python="/no/python")
+    for nothing in ("/no/python", str(tmp_path), str(path / "data.mdb")):
+        with pytest.raises(simdb.OptionError, match=f"no program at {nothing} can be run; name a"):
+            simdb.upgrade(path, python=nothing)
 
     assert contents(path) == before
     assert names_in(tmp_path) == ["db", "dump", "python"]
@@ -230,6 +242,26 @@ def test_what_is_no_database_is_refused(missing, tmp_path):
 
     with pytest.raises((simdb.NotFoundError, simdb.FormatError), match=missing):
         simdb.upgrade(path)
+
+
+def test_where_nothing_is_no_database_is_to_be_created(tmp_path):
+    with pytest.raises(simdb.NotFoundError) as caught:
+        simdb.upgrade(tmp_path / "none")
+
+    assert str(caught.value) == f"there is no database at {tmp_path}/none to upgrade"
+    assert caught.value.at_command == str(caught.value)
+    assert names_in(tmp_path) == []
+
+
+def test_killed_after_the_last_step_it_says_that_the_upgrade_is_complete(path, tmp_path):
+    before = contents(path)
+    run_until_killed(DONE, path)
+
+    with pytest.raises(simdb.ExistsError, match=r"is upgraded already; remove .*if not needed"):
+        simdb.upgrade(path)
+
+    assert contents(path) == contents(f"{path}.old") == before
+    assert names_in(tmp_path) == ["db", "db.old"]
 
 
 def test_killed_before_the_last_step_only_readers_come_in_until_it_is_done(path, tmp_path):

@@ -257,10 +257,9 @@ def _rewrite(store: Store, threads: int) -> None:
 
 def _is_compact(base: Contents) -> bool:
     """Return whether there is nothing to remove, and as few runs as compaction makes."""
-    is_sealed = not len(base.delta.batch) and not base.manifest.deleted_count
-    if len(base.manifest.passages) > 1 or base.manifest.passages_ahead:
+    if len(base.delta.batch) or base.manifest.deleted_count or len(base.manifest.passages) > 1:
         return False
-    if not is_sealed or base.manifest.unfinished is not None or base.manifest.ahead:
+    if base.manifest.unfinished is not None or base.manifest.ahead or base.manifest.passages_ahead:
         return False
     longest = policy.compacted_most(memory_bytes())
     return all(len(run.info) >= longest for run in base.runs[:-1])

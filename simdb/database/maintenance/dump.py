@@ -222,14 +222,18 @@ def load(source: Any, path: str | os.PathLike[str], progress: Progress | None) -
 def upgrade(path: str | os.PathLike[str], python: str | None, progress: Progress | None) -> str:
     """Make the database anew of what `python` dumps; returns the directory of the old one."""
     place, report = os.path.realpath(os.fsdecode(path)), report_of(progress)
+    if not os.path.lexists(place):
+        raise errors.NotFoundError(f"there is no database at {place} to upgrade")
     storage.prepare(place, "r")
+    if shutil.which(python := python or sys.executable) is None:
+        raise errors.OptionError(f"no program at {python} can be run; name a Python that has simdb")
     old, data = place + OLD, os.path.join(place, storage.DATA_FILE)
     kept, made = (os.path.join(old, name) for name in (storage.DATA_FILE, storage.NEW_FILE))
     files = storage.OpenFiles(place, is_synced=True, timeout=WAIT_SECONDS)
 
     def make(directory: str) -> None:
         files.presence.close()  # another process could not make lock files beside it
-        _upgraded(place, python or sys.executable, directory, report)
+        _upgraded(place, python, directory, report)
         files.presence = storage.Presence(place, is_read_only=False, timeout=WAIT_SECONDS)
         held.enter_context(files.alone())
         os.link(data, os.path.join(directory, storage.DATA_FILE))  # so nobody opens it to write
@@ -240,10 +244,12 @@ def upgrade(path: str | os.PathLike[str], python: str | None, progress: Progress
         # The process of an earlier upgrade may have ended before its last step.
         if os.path.lexists(made) and (not os.path.lexists(kept) or os.path.samefile(kept, data)):
             shutil.rmtree(old)
-        if shutil.disk_usage(place).free < size:
-            raise errors.FullError(
-                f"{place} needs {size} free bytes on its disk; nothing was changed"
+        elif os.path.lexists(kept) and not os.path.lexists(made):
+            raise errors.ExistsError(
+                f"{place} is upgraded already; remove {old}, the database of before, if not needed"
             )
+        if shutil.disk_usage(place).free < size:
+            raise errors.FullError(f"{place} needs {size} free bytes on its disk; nothing changed")
         storage.made_beside(old, UPGRADING, make)
         files.put_in_place(made)
     return old
