@@ -211,6 +211,18 @@ def test_something_else_than_a_copy_of_the_database_is_refused(path, tmp_path):
             database.copy(tmp_path / "copy")
 
 
+@pytest.mark.parametrize("mode", ["r", "w"])
+def test_the_database_itself_is_named_as_such_also_after_it_was_moved(path, mode, tmp_path):
+    moved = tmp_path / "moved"
+    with simdb.open(path, mode) as database:
+        path.rename(moved)
+        for has_another in (False, True):
+            if has_another:
+                simdb.open(path, options=TINY).close()
+            with pytest.raises(simdb.OptionError, match=f"{moved} is the database itself; name"):
+                database.copy(moved, incremental=True)
+
+
 def test_a_copy_by_an_older_version_is_refused_and_so_is_a_database_without_a_mark(tmp_path):
     old = tmp_path / "old"
     shutil.copytree(Path(__file__).parents[1] / "format" / "v1", old)

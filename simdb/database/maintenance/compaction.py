@@ -90,7 +90,7 @@ def copy(store: Store, target: str, *, incremental: bool = False) -> int:
     """
     if not incremental or not is_database(target):
         return made_beside(target, UNFINISHED, lambda directory: _copy_into(store, directory))
-    if os.path.samefile(target, store.environment.path):
+    if store.environment.is_at(target):
         raise OptionError(f"{target} is the database itself; name another directory for its copy")
     access = Access("full", None, store.timeout, store.allowed)
     with closing(open_store(target, "w", None, access)) as earlier:
