@@ -48,10 +48,11 @@ def parted(options: Options, where: Any) -> tuple[Condition | None, FieldValues]
     if where is None or callable(where):
         return where, ()
     if not (type(where) is dict or isinstance(where, Mapping)) or not where:
+        is_empty = isinstance(where, Mapping)
         raise InputError(
             "where must be a function of the metadata, such as lambda metadata: ..., or the values"
             f" of fields, such as {{'tenant': 't7'}}, got {shown(where)}"
-            f"{'; to ask for none, leave where= out' if where == {} else ''}"
+            f"{'; to ask for none, leave where= out' if is_empty else ''}"
         )
     fields, values = options.fields, []
     for field, value in where.items():
