@@ -114,7 +114,7 @@ def rows_with_bytes(rows: Any) -> list[dict[str, Any]]:
     strings = [
         name
         for name, each, plain in zip(distinct(rows.schema.names), rows, columns, strict=True)
-        if plain is not each
+        if plain.type != each.type
     ]
     for row in values:
         for name in strings:
