@@ -1,8 +1,8 @@
-"""Compression of blocks and files by Zstandard, by whichever library is there, or else by zlib.
+"""Compression of blocks by Zstandard, by whichever library is there, or else by zlib.
 
 pyarrow has Zstandard, as have `compression.zstd` of Python 3.14 and the package zstandard.  A block
-is packed by zlib, which needs nothing, where none of them is installed: it takes a tenth more room
-and three times as long.  The first bytes of a block say which of the two it was.
+is packed by zlib, which needs nothing, where none of them is installed: it takes up to a tenth more
+room, and two to three times as long.  The first bytes of a block say which of the two it was.
 """
 
 import io
@@ -26,16 +26,6 @@ def load_zstd(purpose: str) -> Any:
         except ImportError:
             continue
     raise OptionError(f"{purpose} needs the package zstandard: pip install zstandard")
-
-
-def zstd_reader(file: IO[bytes]) -> Any:
-    """Return a stream that reads a file that Zstandard has compressed."""
-    if has_arrow():
-        return load_arrow("reading .zst").CompressedInputStream(file, "zstd")
-    module = load_zstd("reading .zst")
-    if hasattr(module, "ZstdFile"):
-        return module.ZstdFile(file)
-    return module.ZstdDecompressor().stream_reader(file, read_across_frames=True)
 
 
 def compressed(content: bytes) -> bytes:
@@ -63,12 +53,23 @@ def decompressed(content: bytes, size: int) -> bytes:
         else:
             module = load_zstd("what Zstandard has compressed")
             failures = (module.ZstdError, EOFError)
-            found = zstd_reader(io.BytesIO(content)).read(size + 1)
+            with _stream(module, io.BytesIO(content)) as stream:
+                found = stream.read(size + 1)
     except failures as error:
         raise ValueError(str(error)) from error
     if len(found) != size:
         raise ValueError(f"it has {len(found)} bytes, not {size}")
     return found
+
+
+def _stream(module: Any, file: IO[bytes]) -> Any:
+    """Return a stream that reads what is compressed.
+
+    That of the package zstandard does not say if the end is missing; whoever reads knows the size.
+    """
+    if hasattr(module, "ZstdFile"):
+        return module.ZstdFile(file)
+    return module.ZstdDecompressor().stream_reader(file)
 
 
 def _arrow_codec() -> Any:

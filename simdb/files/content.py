@@ -20,9 +20,8 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 
 from simdb.core import decoding, kernel
-from simdb.core.arrow import TextColumn
+from simdb.core.arrow import TextColumn, load_arrow
 from simdb.core.checks import installed
-from simdb.core.compression import zstd_reader
 from simdb.core.errors import InputError, no_descriptor
 from simdb.core.text_sketch import TextSketch
 from simdb.files.formats import ARROW_MAGICS, BZIP2, COMPRESSIONS, GZIP, STANDARD_INPUT, XZ, ZSTD
@@ -320,7 +319,7 @@ def _begins(text: str) -> bool:
 def packed_file(file: IO[bytes], compression: str, mode: str = "rb") -> Any:
     """Return a stream that reads a compressed file, or writes one, but not of ZSTD."""
     if compression == ZSTD:
-        return zstd_reader(file)
+        return load_arrow("reading .zst").CompressedInputStream(file, "zstd")
     module, name = FILES[compression]
     made = getattr(installed(module, f"{compression} needs the module {module} of Python"), name)
     return made(fileobj=file, mode=mode) if compression == GZIP else made(file, mode)

@@ -1,13 +1,12 @@
 """Blocks are compressed by what is installed, and read by everything that can read them."""
 
-import io
 import sys
 
 import numpy as np
 import pytest
 
 import simdb
-from simdb.core.compression import ZSTD_MAGIC, compressed, decompressed, zstd_reader
+from simdb.core.compression import ZSTD_MAGIC, compressed, decompressed
 
 CONTENT = b"one two three " * 200 + bytes(range(256))
 LIBRARIES = {"pyarrow": ["pyarrow"], "zstandard": ["zstandard"], "none": []}
@@ -62,13 +61,3 @@ def test_damage_is_told_and_takes_no_memory(only, name):
     for size in (len(CONTENT) - 1, len(CONTENT) + 1):
         with pytest.raises(ValueError, match=r"."):
             decompressed(packed, size)
-
-
-@pytest.mark.parametrize("name", ["pyarrow", "zstandard"])
-def test_a_file_of_several_frames_is_read(only, name):
-    zstandard = pytest.importorskip("zstandard")
-    file = io.BytesIO(zstandard.compress(CONTENT) + zstandard.compress(b"more"))
-    only(name)
-
-    with zstd_reader(file) as stream:
-        assert stream.read() == CONTENT + b"more"

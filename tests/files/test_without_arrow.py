@@ -64,8 +64,8 @@ def test_a_database_needs_none(tmp_path):
         assert [database.get(id).text for id, _ in ROWS] == [text for _, text in ROWS]
 
 
-@pytest.mark.parametrize("ending", ["parquet", "arrow"])
-def test_tables_say_what_they_need(tmp_path, ending):
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "jsonl.zst"])
+def test_files_say_what_they_need(tmp_path, ending):
     path = tmp_path / f"a.{ending}"
     path.write_bytes(b"PAR1")
 
