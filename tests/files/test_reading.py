@@ -17,6 +17,7 @@ from batches import records_of
 from over import over
 
 import simdb
+from simdb.core.arrow import rows_with_bytes
 from simdb.core.errors import InputError
 from simdb.files.records import Batch, InputProblem, SourceOptions
 from simdb.files.sources import check_sources, expanded, left_out_note, read_sources
@@ -278,3 +279,16 @@ def test_a_folder_of_records_is_a_source_in_python():
         found = simdb.deduplicate(Path("f"))
 
     assert found.data.column("id").to_pylist() == ["0", "2", "4"]
+
+
+def test_beside_a_string_that_is_no_utf8_other_columns_are_as_they_were():
+    # Numbers were to be decoded, too, which ended reading a damaged Parquet file.
+    texts = pyarrow.array([b"caf\xe9", b"good", None], pyarrow.binary()).view(pyarrow.string())
+    raw = pyarrow.array([b"\xff", b"ab", None], pyarrow.binary())
+    rows = pyarrow.record_batch({"text": texts, "n": [1, 2, None], "raw": raw})
+
+    assert rows_with_bytes(rows) == [
+        {"text": b"caf\xe9", "n": 1, "raw": b"\xff"},
+        {"text": "good", "n": 2, "raw": b"ab"},
+        {"text": None, "n": None, "raw": None},
+    ]
