@@ -149,6 +149,14 @@ def test_what_the_copy_has_already_is_neither_read_nor_written(tmp_path):
     assert written[1] < 50 * 100 + 4096
 
 
+def assert_stays(copy, path, error, message):
+    """Check that a copy cannot follow its database, and that nothing of it has changed."""
+    before = values(copy)
+    with simdb.open(path) as database, pytest.raises(error, match=message):
+        database.copy(copy, incremental=True)
+    assert values(copy) == before
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -163,15 +171,8 @@ def test_a_copy_that_was_written_to_is_refused_and_stays(path, change, message, 
     copy = tmp_path / "copy"
     with simdb.open(copy, "w") as other:
         change(other)
-    before = values(copy)
 
-    with (
-        simdb.open(path) as database,
-        pytest.raises(simdb.ExistsError, match=f"{message}.*a new directory, or remove this one"),
-    ):
-        database.copy(copy, incremental=True)
-
-    assert values(copy) == before
+    assert_stays(copy, path, simdb.ExistsError, f"{message}.*a new directory, or remove this one")
 
 
 def test_a_copy_that_was_compacted_and_written_to_as_often_as_before_is_refused(path, tmp_path):
@@ -337,20 +338,14 @@ def test_an_idf_table_that_was_set_later_comes_with_the_options(tmp_path):
 
 
 def test_a_damaged_value_is_not_copied_and_the_copy_stays(path, tmp_path):
-    copy = tmp_path / "copy"
-    before = values(copy)
     with simdb.open(path) as database:
         ids = [f"a name that is long {number}" for number in range(40)]
         database.insert_many(ids, np.arange(40, dtype=np.uint64))
     content = (path / "data.mdb").read_bytes()
     (path / "data.mdb").write_bytes(content.replace(b"is long 7", b"is wrong!"))
-    with (
-        simdb.open(path) as database,
-        pytest.raises(simdb.CorruptError, match=f"{path} is damaged, its copy stays: .*'iden'"),
-    ):
-        database.copy(copy, incremental=True)
 
-    assert values(copy) == before
+    message = f"{path} is damaged, its copy stays: .*'iden'"
+    assert_stays(tmp_path / "copy", path, simdb.CorruptError, message)
 
 
 def test_a_snapshot_of_the_copy_in_the_same_process_must_end_first(path, tmp_path):
