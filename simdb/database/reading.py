@@ -401,13 +401,13 @@ class Reading(Protocol[IdT]):
         tokens, or an Arrow column).  It is asked only for candidates, some thousand at a time, in
         the thread that reads the pairs.  Where it has None, what the database stores decides, also
         without `texts`: its texts (`Options.texts`), else features (`Options.features`), else the
-        estimate.  The exact similarity is Jaccard's
-        if every feature counts once, as by default, otherwise what the sketch estimates.
-        `similarity` is the least exact similarity of a pair; without it, the default of the
-        database, 0.8.  With verify="numbers" texts match only if they have the same
-        numbers, in any order, too; others have the similarity 0.  `Pairs.verification` counts how
-        many pairs the estimate would have decided otherwise.  Without `recall`, .9999 of these
-        pairs are found, as by `simdb.deduplicate`; from signatures, what the bands find.
+        estimate.  The exact similarity is Jaccard's if every feature counts once, as by default,
+        otherwise what the sketch estimates.  `similarity` is the least exact similarity of a pair;
+        without it, the default of the database, 0.8.  With verify="numbers" texts match only if
+        they have the same numbers, in any order, too; others have the similarity 0.
+        `Pairs.verification` counts how many pairs the estimate would have decided otherwise.
+        Without `recall`, .9999 of these pairs are found, as by `simdb.deduplicate`; from
+        signatures, what the bands find.
 
         `contained`: see `query`; pairs then have at least this share of `left` in `right`, so two
         documents that contain each other are two pairs.  With texts, given or stored, all are read.

@@ -90,8 +90,8 @@ class ExactSimilarity:
 
         Raises InputError for another document; messages number them from `start`.
         """
-        if isinstance(documents, arrays.Fingerprints):
-            documents = list(documents)[:1]  # which is refused
+        if isinstance(documents, arrays.Fingerprints) and len(documents):
+            documents = [documents[0]]  # which is refused
         parts = [
             self._packed(documents[at : at + PACKED_DOCUMENTS], errors, start + at)
             for at in range(0, len(documents), PACKED_DOCUMENTS)

@@ -225,7 +225,8 @@ def upgrade(path: str | os.PathLike[str], python: str | None, progress: Progress
     if not os.path.lexists(place):
         raise errors.NotFoundError(f"there is no database at {place} to upgrade")
     storage.prepare(place, "r")
-    if shutil.which(python := python or sys.executable) is None:
+    python = python or sys.executable
+    if shutil.which(python) is None:
         raise errors.OptionError(f"no program at {python} can be run; name a Python that has simdb")
     old, data = place + OLD, os.path.join(place, storage.DATA_FILE)
     kept, made = (os.path.join(old, name) for name in (storage.DATA_FILE, storage.NEW_FILE))

@@ -76,16 +76,8 @@ class State:
     """A consistent state: a view and the transaction that sees it, for a `with` statement."""
 
     __slots__ = (
-        "_chosen",
-        "_gate",
-        "_holder",
-        "_source",
-        "_staged",
-        "counts",
-        "store",
-        "threads",
-        "view",
-    )
+        "_chosen", "_gate", "_holder", "_source", "_staged", "counts", "store", "threads", "view",
+    )  # fmt: skip
 
     def __init__(
         self,
