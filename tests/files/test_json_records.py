@@ -96,6 +96,7 @@ def read_line_by_line(content, reading=SOME, name="a.jsonl"):
 @example(lines=[b'{"text": "a"} {"text": "b"}', b""], ending=b"\n", reading=SOME)
 @example(lines=[b'{"text": "a", "n": [', b'], "id": 1}'], ending=b"\n", reading=SOME)
 @example(lines=[HUGE, b'{"text": "a", "n": "caf\xe9"}'], ending=b"", reading=SOME)
+@example(lines=[b'{"text": "a"}', b"", b'{"text": "b"}'], ending=b"\n", reading=SOME)
 def test_the_kernel_finds_what_the_standard_library_finds(lines, ending, reading):
     content = b"\n".join(lines) + ending
 
@@ -154,8 +155,11 @@ def test_a_block_of_little_but_line_feeds_is_cut(lines):
         patch.setattr(json_records, "HOLLOW_BYTES", 10)
         patch.setattr(json_records, "RUN_LINES", 1)
         parts = [part for part, _ in ColumnParser(SOME).parts(content)]
+        cut = list(ColumnParser(SOME).parts(b"\n" * 40 + b'{"text": "a"}\n'))
 
     assert b"".join(parts) == content
+    assert [batch is None for _, batch in cut] == [True] * (len(cut) - 1) + [False]
+    assert len(cut) == 2
 
 
 PLACES = [("t", "i"), ("m.b", "i.j"), ("t,u", "i"), ("t|u", "i|j"), (("t", "m.b"), "t")]
@@ -171,6 +175,9 @@ records = st.dictionaries(st.sampled_from(["t", "u", "i", "j", "m", "m.b", "i.j"
     st.sampled_from(PLACES), st.lists(records, max_size=8), st.sampled_from([KEEP, DROP]),
     st.booleans(),
 )  # fmt: skip
+@example(("t,u", "i"), [{"t": "one", "u": "two"}, {"t": "three"}], KEEP, True)
+@example(("t", "i,j"), [{"t": "one", "i": "x", "j": "y"}], KEEP, False)
+@example(("|".join(f"t{at}" for at in range(40)), "i"), [{"t39": "one", "i": "x"}], KEEP, False)
 def test_fields_are_found_as_by_the_standard_library(names, records, on_null, has_absent):
     """Paths, joined fields and alternatives."""
     text, id = names

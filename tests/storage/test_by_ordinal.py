@@ -168,6 +168,7 @@ def test_a_size_that_texts_cannot_have_takes_no_memory():
     payload = codec.decode_array(layout.TEXTS_KIND, key, value, np.uint8).tobytes()
     for size, message in [
         (0, "says that 0 bytes"), (2**63, "says that"), (2**32, "says that"),
+        (2**26, "says that"),
         (12, "cannot be decompressed|do not fit|too short"), (10**4, "cannot be decompressed"),
     ]:  # fmt: skip
         changed = size.to_bytes(8, "little") + payload[8:]
