@@ -1,6 +1,5 @@
 """Command decontaminate: finds the items of a test in training data, and writes the data clean."""
 
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from simdb.core.fields import FieldName, checked_field
 from simdb.core.options import Simhash
 from simdb.core.skipped import Skipped
 from simdb.core.threads import thread_count
+from simdb.core.values import dataclass, replace
 
 SHOWN_COLUMNS = ("id", "item", "field", "coverage", "hits", "count")
 

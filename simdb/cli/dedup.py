@@ -6,7 +6,6 @@ The options become a `DedupJob`, which does the work, and what it found is print
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -39,6 +38,7 @@ from simdb.core.memory import check_memory
 from simdb.core.options import SEEN
 from simdb.core.text_sketch import UNITS as TOKEN_UNITS
 from simdb.core.threads import thread_count
+from simdb.core.values import dataclass, replace
 from simdb.database import ESTIMATE, STAR
 from simdb.sketch import AnySketcher, HashSketcher
 from simdb.storage import is_database

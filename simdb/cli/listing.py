@@ -7,7 +7,6 @@ gets its name when it is complete.
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from simdb.cli.output.render import in_words, print_note, rounded, verification_
 from simdb.core.choices import PolicyName, VerifyName
 from simdb.core.dtypes import Array
 from simdb.core.keeping import FIRST
+from simdb.core.values import dataclass
 from simdb.database import ESTIMATE, EXACT
 
 Columns = dict[str, Array]

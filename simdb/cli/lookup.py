@@ -6,7 +6,6 @@ after an error, as they were.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -24,6 +23,7 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, quantity
 from simdb.core.choices import RAISE, NullName, OnError
 from simdb.core.dtypes import Bools
+from simdb.core.values import dataclass, replace
 
 COLUMNS = ("id", "match", "distance", "similarity")
 SHOWN_COLUMNS = (*COLUMNS, "text", "match_text")

@@ -3,7 +3,6 @@
 `plan` without a database tries the options that `create` takes.
 """
 
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import simdb
@@ -12,6 +11,7 @@ from simdb.cli.options.opening import open_either
 from simdb.cli.options.option_groups import SearchOptions, given_memory
 from simdb.cli.output import render
 from simdb.core.choices import ClustersName, TimesName
+from simdb.core.values import asdict, dataclass
 from simdb.database import Question, plan_without_database
 from simdb.files import Row
 

@@ -2,7 +2,6 @@
 
 import os
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from typing import Any
 
 import simdb
@@ -13,6 +12,7 @@ from simdb.cli.options.opening import open_either
 from simdb.cli.output.render import is_table, match_row, print_note, print_rows
 from simdb.core.choices import ErrorsName, FormatName
 from simdb.core.decoding import known_encoding
+from simdb.core.values import dataclass, replace
 from simdb.files import STANDARD_INPUT, markup_hint
 
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import permutations
 from typing import Annotated, Any
 
@@ -15,6 +14,7 @@ from simdb.cli.output.render import FINDINGS, Exit, quantity
 from simdb.core.choices import SKIP, NullName, OnErrorName, PolicyName, RuleName, VerifyName
 from simdb.core.errors import ExistsError, OptionError
 from simdb.core.keeping import parse
+from simdb.core.values import dataclass
 from simdb.database import STAR
 from simdb.spark import drop_duplicates, exists, session
 

@@ -3,7 +3,6 @@
 import csv
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from simdb.cli.output.render import in_words, is_table, print_one
 from simdb.core.choices import MarkupName
 from simdb.core.decoding import known_encoding
 from simdb.core.errors import InputError
+from simdb.core.values import dataclass
 from simdb.files import check_sources, read_file
 from simdb.sketch import FITTED_TEXTS, as_text
 

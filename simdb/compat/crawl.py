@@ -8,12 +8,12 @@ stored is passed on once more when it comes again under its own id; copies of it
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from simdb.core.arrays import Id
 from simdb.core.errors import InputError
 from simdb.core.matches import Match
+from simdb.core.values import dataclass
 from simdb.database import Database, WriteTransaction, note_seen
 
 # The document that names the crawls which have not ended; without features, it matches nothing.

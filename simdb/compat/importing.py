@@ -11,7 +11,6 @@ import os
 import pickle
 import struct
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,6 +24,7 @@ from simdb.core.arrays import describe
 from simdb.core.dtypes import U64, Array
 from simdb.core.errors import InputError, OptionError
 from simdb.core.options import PERMUTATIONS_MOST
+from simdb.core.values import dataclass
 from simdb.database import EncodedIds
 from simdb.storage import made_beside
 

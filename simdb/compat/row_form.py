@@ -21,7 +21,6 @@ begin with `MARK`.  `WrittenKeys` writes None, float and tuples of keys as Pytho
 import ast
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -37,6 +36,7 @@ from simdb.core.documents import Signature, Signatures
 from simdb.core.dtypes import F64, U32, U64
 from simdb.core.errors import InputError, OptionError
 from simdb.core.options import PERMUTATIONS_MOST, PERMUTATIONS_STEP, TABLES_MAX, Minhash, Options
+from simdb.core.values import dataclass
 
 USUAL_THRESHOLD, USUAL_COUNT, USUAL_WEIGHTS = 0.9, 128, (0.5, 0.5)
 # The scheme of a weighted MinHash, which has none in datasketch.

@@ -9,5 +9,5 @@ __all__ = [
     "arrays", "arrow", "bits", "checks", "choices", "clusters", "cold", "compression", "decoding",
     "documents", "dtypes", "errors", "fields", "foreign", "keeping", "kernel", "matches", "memory",
     "options", "previews", "progress", "reports", "scales", "skipped", "stored_options",
-    "text_sketch", "threads", "vector_form",
+    "text_sketch", "threads", "values", "vector_form",
 ]  # fmt: skip

@@ -6,7 +6,6 @@ documents.  Every document becomes a row of `Sketches` before it is stored or se
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -18,6 +17,7 @@ from simdb.core.bits import FINGERPRINT_BITS, HASH_BITS_MOST, HASH_BITS_STEP
 from simdb.core.checks import is_whole, shown
 from simdb.core.choices import MeasureName
 from simdb.core.errors import InputError
+from simdb.core.values import dataclass, fields
 from simdb.core.vector_form import DIMENSIONS, has_features, signs_of, unpack, width
 
 # The ids of documents.  A database can hold ids of several kinds, so ids in its answers have the

@@ -15,7 +15,6 @@ import ctypes
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -25,6 +24,7 @@ from simdb.core.checks import installed
 from simdb.core.dtypes import I64, U8, U64
 from simdb.core.errors import InputError, OptionError
 from simdb.core.fields import JOINT, Field, Part, Path, distinct
+from simdb.core.values import dataclass, replace
 
 if TYPE_CHECKING:
     import pyarrow

@@ -4,7 +4,6 @@ Beside them pairs and clusters of the fingerprints in an array, as positions in 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic
 
 import numpy as np
@@ -15,6 +14,7 @@ from simdb.core.arrays import IdT, RowSequence
 from simdb.core.choices import MeasureName
 from simdb.core.dtypes import I64
 from simdb.core.matches import JACCARD, Pair, ReadOnce, Verification
+from simdb.core.values import dataclass
 
 CHUNK_MEMBERS = 1 << 16
 

@@ -10,7 +10,6 @@ before.  Code that passes a document on can name its type:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias
 
 import numpy as np
@@ -22,6 +21,7 @@ from simdb.core.arrow import fixed_rows
 from simdb.core.errors import InputError, OptionError
 from simdb.core.foreign import hinting
 from simdb.core.options import Minhash
+from simdb.core.values import dataclass
 from simdb.core.vector_form import minimum_type, unpack_minima
 
 _EMPTY = ", of an empty document"

@@ -11,12 +11,12 @@ in an object of JSON, these get names of their own.
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from typing import Any, TypeAlias
 
 from simdb.core.errors import OptionError
+from simdb.core.values import dataclass
 
 JOINT = "\n\n"
 ABSENT: Any = object()

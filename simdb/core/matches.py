@@ -4,7 +4,6 @@ With verify="exact", a `Verification` counts what texts have decided where sketc
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -17,6 +16,7 @@ from simdb.core.documents import StoredText
 from simdb.core.dtypes import I64
 from simdb.core.errors import ClosedError
 from simdb.core.skipped import Skipped
+from simdb.core.values import dataclass, field, fields
 
 Arrays = TypeVar("Arrays", bound=Any)
 One = TypeVar("One")

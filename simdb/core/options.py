@@ -7,7 +7,6 @@ verb searches is a `Search`, for a caller who knows better than the planner.
 
 import math
 from collections.abc import Callable
-from dataclasses import InitVar, dataclass, fields
 from typing import Any, ClassVar, TypeAlias, cast, get_args
 
 from simdb.core import choices, scales
@@ -16,6 +15,7 @@ from simdb.core.checks import chosen_words, field_names, is_whole, one_of, share
 from simdb.core.errors import OptionError
 from simdb.core.foreign import answering
 from simdb.core.text_sketch import IdfTable, TextSketch, TokenHash, differing_options, written
+from simdb.core.values import InitVar, dataclass, fields
 from simdb.core.vector_form import DIMENSIONS, width
 
 FAMILIES = STRATIFIED, MULTIPLY_SHIFT, MERSENNE, ONE_PERMUTATION = (

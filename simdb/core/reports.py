@@ -1,7 +1,6 @@
 """Reports: plans, statistics, findings, advice and explanations of a database about itself."""
 
 import math
-from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from simdb.core import previews
 from simdb.core.arrays import Id
 from simdb.core.choices import MeasureName
+from simdb.core.values import dataclass, field, fields
 
 
 @dataclass(frozen=True, slots=True, eq=False)

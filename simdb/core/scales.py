@@ -9,13 +9,13 @@ kernel, the planner and calibrations know cosines only.
 A `SimilarityScale` is applied where a threshold enters a search, and where a similarity leaves it.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from simdb.core.choices import MeasureName
 from simdb.core.dtypes import F32
+from simdb.core.values import dataclass
 from simdb.core.vector_form import corrected, corrected_one, least_rounded
 
 # See `Sketches.content`.

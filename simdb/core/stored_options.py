@@ -12,7 +12,6 @@ themselves, and of the other packages the version, to warn if another version is
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from simdb.core.checks import a_map, a_number, a_text, expecting, shown
@@ -28,6 +27,7 @@ from simdb.core.options import (
     Simhash,
 )
 from simdb.core.text_sketch import CJK, EARLIER, EDITION, IdfTable
+from simdb.core.values import asdict, dataclass, field, fields, replace
 from simdb.core.vector_form import corrected_one
 
 KIND = "kind"  # the stored kind of the sketch; a Simhash if it is absent

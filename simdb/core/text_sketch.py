@@ -16,7 +16,6 @@ Weights are whole numbers of `WEIGHT_UNIT`, so sums of them are exact in any ord
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -36,6 +35,7 @@ from simdb.core.checks import (
     words,
 )
 from simdb.core.errors import OptionError
+from simdb.core.values import dataclass, field, fields
 
 WEIGHT_UNIT = 1 / 1024
 WEIGHT_BITS = 16

@@ -14,7 +14,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,6 +27,7 @@ from simdb.core.errors import InputError
 from simdb.core.fields import JOINT, Field, Path, fields_of
 from simdb.core.memory import block_bytes
 from simdb.core.threads import mapped, thread_count
+from simdb.core.values import dataclass, replace
 from simdb.files.content import (
     CONTENT_ERRORS,
     DOCUMENT_BYTES_MAX,

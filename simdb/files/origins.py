@@ -20,7 +20,6 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import IO, Any, TypeAlias
 
 import numpy as np
@@ -28,6 +27,7 @@ import numpy as np
 from simdb.core.arrow import TextColumn, joined
 from simdb.core.dtypes import I64
 from simdb.core.errors import DISK_FULL, Error, FullError
+from simdb.core.values import dataclass
 from simdb.files import pieces
 from simdb.storage import codec
 

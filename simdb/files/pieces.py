@@ -14,7 +14,6 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ from simdb.core.dtypes import I64, U32
 from simdb.core.errors import Error, InputError, no_descriptor
 from simdb.core.memory import Blocks
 from simdb.core.threads import run_all
+from simdb.core.values import dataclass
 from simdb.files import rows
 
 BLOCK_BYTES = 1 << 20

@@ -6,7 +6,6 @@ after the other collects them with `batched`; a reader that parses many at once 
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import chain, count
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -21,6 +20,7 @@ from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import FieldError, InputError
 from simdb.core.fields import Field, FieldName, RepeatedNames, field_named
 from simdb.core.text_sketch import TextSketch
+from simdb.core.values import dataclass, fields, replace
 from simdb.files.content import explained, markup_hint, page_position
 from simdb.files.origins import NOWHERE, Origins
 from simdb.files.rows import text_form, waiting_line

@@ -16,7 +16,6 @@ import csv
 import io
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -30,6 +29,7 @@ from simdb.core.decoding import MARK, valid_column
 from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import InputError
 from simdb.core.fields import Field, distinct
+from simdb.core.values import dataclass
 from simdb.files.content import DOCUMENT_BYTES_MAX
 from simdb.files.json_records import BlockReader, Part, blocks, reading_sizes
 from simdb.files.pieces import CsvHead

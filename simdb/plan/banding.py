@@ -12,7 +12,6 @@ section 3.4).  This is an S-curve: near 0 for small s and near 1 for large s.  M
 steeper and move its step to larger s; more bands move the step to smaller s.
 """
 
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
@@ -24,6 +23,7 @@ from simdb.core.documents import Signatures
 from simdb.core.dtypes import F64, U8, U16, U64
 from simdb.core.errors import OptionError
 from simdb.core.options import Minhash, Options
+from simdb.core.values import dataclass
 from simdb.core.vector_form import rows_of_minima, unpack_minima
 from simdb.plan.polytopes import Polytopes
 

@@ -6,13 +6,13 @@ it holds for a kind of documents that all are.  Costs are seconds of one core wi
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.errors import OptionError
 from simdb.core.options import BANDING, EXHAUSTIVE
 from simdb.core.reports import Plan
+from simdb.core.values import dataclass
 from simdb.plan.problem import Criterion, Problem, TablePopulation
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ what it would find without the calibration.
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -23,6 +22,7 @@ from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import a_map, a_number, a_whole, expecting
 from simdb.core.dtypes import F32, F64, Bools
 from simdb.core.errors import CorruptError
+from simdb.core.values import asdict, dataclass, fields, replace
 from simdb.plan import recall, volatility
 from simdb.plan.recall import FlipEvidence, SampledPairs
 from simdb.plan.volatility import VolatilityModel

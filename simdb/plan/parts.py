@@ -14,7 +14,6 @@ bits is then found, if these bits are any bits, follows from counting the ways t
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -25,6 +24,7 @@ from simdb.core.errors import OptionError
 from simdb.core.options import BPHS, EXHAUSTIVE, Bits, Options
 from simdb.core.previews import counted
 from simdb.core.reports import Plan
+from simdb.core.values import dataclass
 from simdb.plan import pigeonhole
 from simdb.plan.bands import SCANNED_BYTE_SECONDS
 from simdb.plan.pigeonhole import Flips

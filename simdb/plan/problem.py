@@ -11,13 +11,13 @@ compares all documents reads them in a row.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from simdb.core import bits
 from simdb.core.errors import OptionError
 from simdb.core.reports import Plan
+from simdb.core.values import dataclass, replace
 from simdb.plan.calibration import USUAL_DELAYS, Calibration, Delays
 from simdb.plan.chance import filter_distance
 from simdb.plan.recall import FlipEvidence

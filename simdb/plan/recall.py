@@ -15,7 +15,6 @@ The bound takes the pairs as independent, so a sample should not have many pairs
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import NamedTuple
 
@@ -25,6 +24,7 @@ from simdb.core import bits, kernel
 from simdb.core.arrays import Columns, sorted_unique
 from simdb.core.dtypes import F64, I64, U8, U64, Array
 from simdb.core.reports import Probing
+from simdb.core.values import dataclass, replace
 from simdb.core.vector_form import fingerprints_of, unpack
 from simdb.plan import volatility
 

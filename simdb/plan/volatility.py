@@ -13,7 +13,6 @@ costs are the most probable ones (`vosh`).
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -24,6 +23,7 @@ from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import a_map
 from simdb.core.dtypes import F32, F64, U8, Array
 from simdb.core.errors import CorruptError, FormatError, InputError
+from simdb.core.values import dataclass
 
 VERSION = 1
 LEVELS = 256

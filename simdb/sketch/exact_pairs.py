@@ -9,7 +9,6 @@ is read once for hundreds of its pairs.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from simdb.core.arrow import TextColumn
 from simdb.core.decoding import as_texts
 from simdb.core.dtypes import F32, F64, I64, U32, U64, Bools
 from simdb.core.threads import mapped
+from simdb.core.values import dataclass
 from simdb.sketch.exact_similarity import (
     COMMON_PAIRS,
     COUNTED_PAIRS,

@@ -21,7 +21,6 @@ u^2 / 2^24 too many: .00001 features of documents of 100 that are similar to .8.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from simdb.core.dtypes import F32, F64, I64, U64
 from simdb.core.errors import OptionError
 from simdb.core.options import BAG, AnySketch, Minhash, Simhash
 from simdb.core.stored_options import Resources
+from simdb.core.values import dataclass, replace
 from simdb.sketch import weighing
 from simdb.sketch.pipeline import Counted
 from simdb.sketch.sketcher import Sketcher

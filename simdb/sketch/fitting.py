@@ -7,7 +7,6 @@ table does not depend on the batches.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from simdb.core.dtypes import U32, U64, Array
 from simdb.core.errors import InputError
 from simdb.core.progress import Progress, report_of
 from simdb.core.text_sketch import WEIGHT_MASK, IdfTable, directory_bits, idf_weight
+from simdb.core.values import dataclass
 from simdb.sketch.sketcher import Sketcher
 
 BATCH_DOCUMENTS = 4096

@@ -16,7 +16,6 @@ to float32 once, at the end.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
@@ -27,6 +26,7 @@ import numpy.typing as npt
 from simdb.core.arrays import describe, offsets_of, sorted_unique
 from simdb.core.dtypes import F32, F64, I64, U64
 from simdb.core.errors import InputError
+from simdb.core.values import dataclass
 
 I16 = npt.NDArray[np.int16]
 

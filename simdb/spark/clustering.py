@@ -5,7 +5,6 @@
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from simdb.core.checks import lose_of, shown
 from simdb.core.choices import DROP, KEEP, NullName, OnErrorName, PolicyName, RuleName, VerifyName
 from simdb.core.errors import OptionError
 from simdb.core.options import AnySketch, Bits, Options, Simhash
+from simdb.core.values import dataclass, replace
 from simdb.database import CONNECTED, ESTIMATE, check_policy, similarities
 from simdb.sketch import gram_sketch
 from simdb.spark import frames, packing, pairing, sketching

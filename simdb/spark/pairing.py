@@ -17,7 +17,6 @@ for each document that is not a root.
 
 import heapq
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -30,6 +29,7 @@ from simdb.core.dtypes import F32, I64, U8
 from simdb.core.errors import InputError, OptionError
 from simdb.core.options import AnySketch, Options
 from simdb.core.stored_options import Resources
+from simdb.core.values import dataclass
 from simdb.database import ESTIMATE, EXACT
 from simdb.plan import FINGERPRINT_BYTES
 from simdb.sketch import ExactSimilarity

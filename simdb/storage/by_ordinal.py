@@ -16,7 +16,6 @@ only if the options say so.
 
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from simdb.core.errors import CorruptError, FormatError
 from simdb.core.options import Options
 from simdb.core.reports import Finding
 from simdb.core.threads import mapped
+from simdb.core.values import dataclass
 from simdb.storage import codec, layout
 from simdb.storage.delta import stored_offsets
 from simdb.storage.environment import Source

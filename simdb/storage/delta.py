@@ -15,7 +15,6 @@ import struct
 import threading
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -24,6 +23,7 @@ import numpy as np
 from simdb.core.arrays import EMPTY, NO_EXTRAS, WEIGHTED, Extras, offsets_of
 from simdb.core.dtypes import I64, U8, U32, U64, Array
 from simdb.core.errors import CorruptError, FullError
+from simdb.core.values import dataclass
 from simdb.storage import codec, layout
 
 _COUNTS = struct.Struct("<II")

@@ -19,7 +19,6 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import lmdb
@@ -27,6 +26,7 @@ import numpy as np
 
 from simdb.core.dtypes import Array
 from simdb.core.errors import CorruptError, Error, ForbiddenError, FormatError, FullError
+from simdb.core.values import dataclass
 from simdb.storage.files import DATA_FILE, LMDB_LOCK, is_left_from_fork, is_out_of_memory, translate
 from simdb.storage.pages import BIG_DATA, NODE, NUMBER, PAGE, REMEDY, check_metas, check_version
 

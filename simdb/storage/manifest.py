@@ -4,12 +4,12 @@ It also says how far a merge has come that takes several commits.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from simdb.core import kernel
 from simdb.core.checks import a_map, a_whole, expecting
 from simdb.core.errors import CorruptError
+from simdb.core.values import dataclass, field, replace
 from simdb.storage import codec, layout
 
 

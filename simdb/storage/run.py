@@ -17,7 +17,6 @@ segment.  `FollowedKernel` adds the delta to it, which is different in every vie
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +25,7 @@ from simdb.core import kernel
 from simdb.core.arrays import EMPTY, WEIGHTED
 from simdb.core.dtypes import I64, U8, U32, Array
 from simdb.core.errors import CorruptError
+from simdb.core.values import dataclass
 from simdb.storage import codec, file_map, layout
 from simdb.storage.delta import DeltaView, StoredBatch, stored_offsets
 from simdb.storage.environment import Source

@@ -18,7 +18,6 @@ import os
 import struct
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import pairwise
 from mmap import ACCESS_READ, mmap
 from typing import Any
@@ -29,6 +28,7 @@ from simdb.core import kernel
 from simdb.core.arrays import BARE, ORDINALS_MAX, WEIGHTED
 from simdb.core.dtypes import U32, U64, Bools
 from simdb.core.errors import CorruptError, FormatError
+from simdb.core.values import dataclass, field
 from simdb.storage import codec, layout, pages
 from simdb.storage.by_ordinal import COLUMNS
 from simdb.storage.contents import has_open, read_manifest

@@ -16,7 +16,6 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import xxhash
@@ -24,6 +23,7 @@ import xxhash
 from simdb.core.checks import a_map, a_text, a_whole, expecting
 from simdb.core.choices import BY_FINGERPRINT, BY_ID, ShardByName
 from simdb.core.errors import CorruptError, FormatError, NotFoundError
+from simdb.core.values import dataclass
 from simdb.storage.files import SHARDS_FILE, open_regular, translate, translated, write_whole
 
 # The name of the unfinished file, which is moved into place when it is complete.

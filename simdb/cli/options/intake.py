@@ -6,7 +6,6 @@ go into an output as they are.
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
@@ -23,6 +22,7 @@ from simdb.core.errors import InputError
 from simdb.core.options import Bits, Options
 from simdb.core.skipped import Skipped, check_balance
 from simdb.core.text_sketch import TextSketch
+from simdb.core.values import dataclass, replace
 from simdb.sketch import SHORT_WORDS, TAG, AnySketcher, HashSketcher, count_words
 
 BATCH_DOCUMENTS = 8192

@@ -4,7 +4,6 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -19,6 +18,7 @@ from simdb.core import choices
 from simdb.core.decoding import BASE64, HEXADECIMAL, known_encoding
 from simdb.core.errors import OptionError
 from simdb.core.options import SEARCH_NAMES, Search, SearchLike
+from simdb.core.values import dataclass, replace
 from simdb.files import Row
 
 if TYPE_CHECKING:

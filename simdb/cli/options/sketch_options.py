@@ -6,7 +6,6 @@ dictionary by name, without the options that were not given.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, ClassVar, Literal
 
 import simdb
@@ -14,6 +13,7 @@ from simdb.core.decoding import known_encoding
 from simdb.core.errors import OptionError
 from simdb.core.options import Bits, Minhash, Simhash, sketch_of_bytes
 from simdb.core.text_sketch import TextSketch, differing_options
+from simdb.core.values import asdict, dataclass, fields
 from simdb.files import read_file
 
 Given = dict[str, Any]

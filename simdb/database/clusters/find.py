@@ -9,7 +9,6 @@ The first member of a cluster in the order of a rule is the one that is kept; se
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, Final
@@ -24,6 +23,7 @@ from simdb.core.clusters import Clusters
 from simdb.core.dtypes import I64, U32
 from simdb.core.errors import OptionError
 from simdb.core.reports import Plan
+from simdb.core.values import dataclass, replace
 from simdb.database.search.buckets import first_equal_rows, grouped
 from simdb.database.search.couples import Couples, couples_of, matching, table_of_equals
 from simdb.database.search.judge import Judge

@@ -14,7 +14,6 @@ differences, kept within sane bounds.
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
@@ -27,6 +26,7 @@ from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS, leading_masks
 from simdb.core.checks import shown, whole
 from simdb.core.dtypes import F32, U8, U32
 from simdb.core.errors import CorruptError, FormatError, OptionError
+from simdb.core.values import dataclass, fields
 from simdb.core.vector_form import unpack
 from simdb.database.search.method import levels_of
 from simdb.database.state.documents import stored_sketches

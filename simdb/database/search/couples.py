@@ -1,7 +1,6 @@
 """Couples: pairs of stored documents by ordinal, and walks over tables that find them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS, flip_sets, header_mask
 from simdb.core.dtypes import F32, U8, U32, U64
 from simdb.core.matches import PairArrays
 from simdb.core.threads import in_rounds
+from simdb.core.values import dataclass
 from simdb.database.search.rows import Rows
 from simdb.database.state.state import State
 from simdb.database.state.view import FINGERPRINTS, HASHES, SIGNATURES

@@ -5,7 +5,6 @@ that asks, and its plan says whether a query finds the other.
 """
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from simdb.core.dtypes import F32, F64, I64, U8
 from simdb.core.errors import InputError
 from simdb.core.options import EXHAUSTIVE
 from simdb.core.reports import DifferingBit, Explanation, FeatureDifference, Plan, Probe
+from simdb.core.values import dataclass
 from simdb.database.search.couples import judged_by
 from simdb.database.search.lookup import method_of
 from simdb.database.search.method import PairMember, levels_of

@@ -7,7 +7,6 @@ database has none, the estimate.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from math import sqrt
 from typing import Any, Final, TypeAlias
@@ -21,6 +20,7 @@ from simdb.core.dtypes import F32, I64, U32, U64
 from simdb.core.errors import OptionError
 from simdb.core.matches import Verification
 from simdb.core.options import AUTO, Options
+from simdb.core.values import dataclass, replace
 from simdb.database.search.couples import Couples
 from simdb.database.search.filters import by_ids
 from simdb.database.search.question import Question, of_pairs

@@ -6,7 +6,6 @@ Some find candidates by distance, which the stored vectors then measure.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from simdb.core.arrays import WEIGHTED, Sketches
 from simdb.core.dtypes import F32, I64, U8, U32
 from simdb.core.matches import Match
 from simdb.core.reports import Plan, Probe
+from simdb.core.values import dataclass
 from simdb.database.search.rows import Rows, best_first, gathered
 from simdb.database.state.state import State
 from simdb.plan import Criterion

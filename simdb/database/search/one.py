@@ -5,7 +5,6 @@ fast form of each method (`Method.search_one`, `Method.search_bits`) makes an ob
 so a query with many matches is searched like a batch instead.
 """
 
-from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from simdb.core.errors import InputError
 from simdb.core.matches import Match
 from simdb.core.options import EXHAUSTIVE, Search, SearchLike
 from simdb.core.reports import Plan
+from simdb.core.values import astuple, dataclass
 from simdb.database import search
 from simdb.database.search.filters import kept_matches
 from simdb.database.search.lookup import as_list, method_of

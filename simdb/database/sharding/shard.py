@@ -8,7 +8,6 @@ import json
 import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -25,6 +24,7 @@ from simdb.core.dtypes import I64, U64
 from simdb.core.errors import CorruptError, Error, FormatError, InputError, NotFoundError
 from simdb.core.options import Options
 from simdb.core.stored_options import POLYTOPES
+from simdb.core.values import dataclass
 from simdb.database.clusters import arrays
 from simdb.database.state.documents import stored_sketches
 from simdb.database.state.incoming import as_list

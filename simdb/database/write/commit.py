@@ -21,7 +21,6 @@ the manifest is lost.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,6 +28,7 @@ import numpy as np
 from simdb.core.dtypes import U32
 from simdb.core.errors import CorruptError, Error, FullError
 from simdb.core.memory import memory_bytes
+from simdb.core.values import dataclass, replace
 from simdb.database.state.staged import StagedMetadata
 from simdb.database.state.store import Store
 from simdb.database.write.staging import Staging

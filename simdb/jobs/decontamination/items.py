@@ -8,7 +8,6 @@ neighbours: of those that differ in one name only, the name decides.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from simdb.core.arrays import is_first, offsets_of, ranges, sorted_unique, sums_
 from simdb.core.arrow import Texts
 from simdb.core.checks import one_of, share, whole
 from simdb.core.dtypes import F64, I64, U32, U64, Bools
+from simdb.core.values import dataclass
 from simdb.sketch import WordOrder
 
 NGRAM_LEAST, NGRAM_MOST = 2, 32  # words

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from simdb.core.arrow import id_array, load_arrow
 from simdb.core.dtypes import I64
 from simdb.core.previews import counted
 from simdb.core.skipped import Skipped
+from simdb.core.values import dataclass, field
 from simdb.files import Target, check_staying, output_format, write_rows, written
 from simdb.jobs import report
 from simdb.jobs.decontamination.items import Items

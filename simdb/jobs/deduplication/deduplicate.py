@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -24,6 +23,7 @@ from simdb.core.progress import Progress, report_of
 from simdb.core.skipped import Skipped, check_balance
 from simdb.core.text_sketch import TextSketch
 from simdb.core.threads import bounded, thread_count
+from simdb.core.values import dataclass, replace
 from simdb.database import as_list, note_unstorable
 from simdb.files import Staying
 from simdb.jobs.deduplication import claims, files, within

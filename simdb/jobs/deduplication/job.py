@@ -8,7 +8,6 @@ document, and no text.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -26,6 +25,7 @@ from simdb.core.options import Options
 from simdb.core.previews import counted
 from simdb.core.skipped import check_balance
 from simdb.core.text_sketch import TextSketch
+from simdb.core.values import dataclass, field
 from simdb.database import Database, WriteTransaction
 from simdb.jobs import report
 from simdb.jobs.deduplication.claims import Arrivals, Claims, KnownTexts

@@ -8,7 +8,6 @@ each, and each table of them is sorted once, in parts that fit the memory.
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -27,6 +26,7 @@ from simdb.core.options import BAG, PERMUTATIONS_MOST, SET, AnySketch, Minhash
 from simdb.core.stored_options import Resources
 from simdb.core.text_sketch import threads_for
 from simdb.core.threads import mapped, parts_of
+from simdb.core.values import dataclass
 from simdb.database import SKETCHED_DOCUMENTS, joined as joined_sketches
 from simdb.sketch import NO_RESOURCES, MinHashSketcher, Sketcher, narrowed, permutations_of
 

@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 
 import numpy as np
@@ -22,6 +21,7 @@ from simdb.core.options import Bits, Options, SearchLike
 from simdb.core.progress import Report
 from simdb.core.skipped import Skipped
 from simdb.core.text_sketch import TextSketch
+from simdb.core.values import dataclass, field, replace
 from simdb.jobs import report
 from simdb.jobs.deduplication.repeat import checked_name
 from simdb.sketch import AnySketcher

@@ -19,7 +19,6 @@ is stored or else by its text.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Protocol
 
@@ -29,6 +28,7 @@ from simdb.core import kernel
 from simdb.core.arrays import Columns, Id, is_first, object_array, places_in, sorted_unique
 from simdb.core.dtypes import F32, I64, U8, U16, U64, Bools, Objects
 from simdb.core.errors import OptionError
+from simdb.core.values import dataclass
 from simdb.storage import layout
 
 NOTE = "dedup/"

@@ -6,7 +6,6 @@ decides, not what comes back, so that the functions need no overloads, each with
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet, ValuesView
-from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Generic, Protocol, overload
 
@@ -26,6 +25,7 @@ from simdb.core.keeping import is_missing
 from simdb.core.matches import Verification
 from simdb.core.skipped import Skipped
 from simdb.core.threads import bounded
+from simdb.core.values import dataclass, field, replace
 from simdb.files import Staying, check_staying, output_format, write_rows, written
 from simdb.jobs import report
 from simdb.jobs.deduplication.question import Decided, Evidence, NamesAt

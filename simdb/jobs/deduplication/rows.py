@@ -12,7 +12,6 @@ rows that are hashes, by a sketch of `Bits`: they are read once and kept packed.
 import hashlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain, compress
 from typing import Any, ClassVar, NoReturn, Protocol, TypeAlias
 
@@ -33,6 +32,7 @@ from simdb.core.previews import counted
 from simdb.core.scales import COSINES
 from simdb.core.skipped import Skipped, part_of
 from simdb.core.threads import mapped, thread_count
+from simdb.core.values import dataclass, replace
 from simdb.database import ESTIMATE, NUMBERS, fit_bits
 from simdb.jobs.deduplication.question import DedupQuestion
 from simdb.sketch import NO_RESOURCES, hash_bits, read_hashes, sketcher_of

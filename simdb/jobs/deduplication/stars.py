@@ -20,7 +20,6 @@ Connected groups are decided from the same buckets: of each, the first document 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -28,6 +27,7 @@ import numpy as np
 from simdb.core import kernel
 from simdb.core.arrays import flags_at, is_first, ranges
 from simdb.core.dtypes import F32, F64, I64, U32, U64, Array, Bools
+from simdb.core.values import dataclass
 from simdb.database import buckets as connecting
 from simdb.jobs.deduplication.minima import BandBuckets, SortedKeys
 

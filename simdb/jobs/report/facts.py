@@ -9,7 +9,6 @@ another threshold would change.
 import math
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,6 +22,7 @@ from simdb.core.options import BY_DISTANCE, Minhash, Options, Simhash
 from simdb.core.previews import counted
 from simdb.core.reports import Advice, HeaderFill, Statistics
 from simdb.core.text_sketch import TextSketch
+from simdb.core.values import dataclass, replace
 from simdb.database import Database, Question, Snapshot
 from simdb.jobs.report.excerpts import TextPiece, beginning, compared
 from simdb.storage import file_times

@@ -10,7 +10,6 @@ Similarities of texts are measured as a database with the sketch would estimate 
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
@@ -23,6 +22,7 @@ from simdb.core.dtypes import F32, F64, I64, Bools
 from simdb.core.errors import InputError
 from simdb.core.options import Simhash
 from simdb.core.previews import counted
+from simdb.core.values import dataclass
 from simdb.core.vector_form import corrected, unpack
 from simdb.sketch.sketcher import Sketcher, widened
 from simdb.sketch.tuning.sample import as_text

@@ -12,7 +12,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -25,6 +24,7 @@ from simdb.core.dtypes import F64, I64, U8, U32
 from simdb.core.errors import InputError
 from simdb.core.options import MULTIPLY_SHIFT, SET, STRATIFIED, AnySketch, Minhash, Simhash
 from simdb.core.text_sketch import SPACELESS
+from simdb.core.values import dataclass
 from simdb.core.vector_form import unpack, unpack_minima
 
 SAMPLED_TEXTS = 2000

@@ -7,7 +7,6 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -20,6 +19,7 @@ from simdb.core.options import CONVERTED_DIGITS, Options, Simhash
 from simdb.core.previews import counted
 from simdb.core.reports import Advice
 from simdb.core.scales import COSINES
+from simdb.core.values import dataclass, replace
 from simdb.sketch.fitting import fit
 from simdb.sketch.hashes import sketch_of_texts
 from simdb.sketch.sketcher import Sketcher

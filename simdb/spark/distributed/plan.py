@@ -23,7 +23,6 @@ other tables.
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +42,7 @@ from simdb.core.scales import HASHES, SimilarityScale
 from simdb.core.stored_options import Resources
 from simdb.core.text_sketch import TextSketch
 from simdb.core.threads import mapped, parts_of, thread_count
+from simdb.core.values import dataclass, replace
 from simdb.core.vector_form import pack_minima, signs_of
 from simdb.sketch import ExactSimilarity
 from simdb.storage import Table, make_table, polytope_header_bits
