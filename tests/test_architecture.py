@@ -50,6 +50,8 @@ IMPORTERS = {
     "twisted": ["compat"],
     "itemadapter": ["compat"],
     "threatexchange": ["compat"],
+    "mcp": ["compat"],
+    "pydantic": ["compat"],
 }
 MODULES = sorted(
     path for path in PACKAGE.rglob("*.py") if path.name not in ("__init__.py", "__main__.py")

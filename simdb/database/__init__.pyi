@@ -13,6 +13,7 @@ from simdb.database.functions import (
     find_clusters as find_clusters,
     fit_bits as fit_bits,
     similarities as similarities,
+    similarity as similarity,
 )
 from simdb.database.reading import Reading as Reading
 from simdb.database.search import buckets as buckets, question as question
