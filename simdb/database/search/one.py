@@ -228,13 +228,9 @@ def best_match(
 
 
 def _carry_out(
-    state: State,
-    sketches: Sketches,
-    prepared: Prepared,
-    first: int,
-    limit: int | None,
+    state: State, sketches: Sketches, prepared: Prepared, first: int, limit: int | None,
     left_out: int | None = None,
-) -> list[Match]:
+) -> list[Match]:  # fmt: skip
     """Return the matches of a document with features, at most `limit`, without `left_out`."""
     criterion, plan, method = prepared.criterion, prepared.plan, prepared.method
     # A stored document also finds itself.
@@ -274,12 +270,8 @@ def _as_batch(
 
 def _bare(bits: int) -> Sketches:
     """Return the sketch of a ready fingerprint, as a query."""
-    return Sketches(
-        np.array([bits], np.uint64),
-        np.empty((1, 0), np.uint8),
-        ONE_STATE[BARE],
-        np.empty((1, 0), np.uint8),
-    )
+    nothing = np.empty((1, 0), np.uint8)
+    return Sketches(np.array([bits], np.uint64), nothing, ONE_STATE[BARE], nothing)
 
 
 ANY_BITS = _bare(0)

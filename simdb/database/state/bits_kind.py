@@ -112,10 +112,12 @@ class BitsKind(Kind):
     def make_tables(self, view: View, source: Source) -> Any:
         """Return the tables of all parts, ready for look-up."""
         sealed, keying = view.sealed, self.keying
-        if sealed.tables is None:
+        found = sealed.tables
+        if found is None:
             parts = map(keying.tables_of, range(len(keying.sizes)))
-            sealed.tables = [sealed.searched(source, self.masks[own], own.start) for own in parts]
-        return PartTables(keying, sealed.tables, view.delta, view.dead)
+            found = [sealed.searched(source, self.masks[own], own.start) for own in parts]
+            sealed.tables = found
+        return PartTables(keying, found, view.delta, view.dead)
 
     def population(
         self, view: View, source: Source, criterion: Criterion, *, is_swept: bool

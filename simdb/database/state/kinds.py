@@ -437,11 +437,12 @@ class CutTables:
 
     def over(self, state: SourcedView) -> Any:
         """Return the tables of a view, ready for look-up; they are made if they are not there."""
-        view = state.view
-        if view.sealed.cut is None:
-            runs = [self.of_run(run, state) for run in view.runs]
-            view.sealed.cut = kernel.Tables(self._masks, runs, NO_DOCUMENTS, None, view.windows)
-        return view.followed(view.sealed.cut)
+        sealed = state.view.sealed
+        found = sealed.cut
+        if found is None:
+            runs = [self.of_run(run, state) for run in sealed.runs]
+            found = sealed.cut = sealed.prepared(self._masks, runs, USUAL_HEADER_OFFSET)
+        return state.view.followed(found)
 
     def _made(self, run: Run, state: SourcedView) -> list[Table]:
         parts = [run.searchable(number, state.source) for number in range(run.segment_count)]
@@ -471,9 +472,10 @@ class FingerprintKind(Kind):
 
     def make_tables(self, view: View, source: Source) -> Any:
         """Return the tables of all permutations, ready for look-up; none of a segment."""
-        if view.sealed.tables is None:
-            view.sealed.tables = view.sealed.searched(source, self.masks)
-        return view.followed(view.sealed.tables)
+        found = view.sealed.tables
+        if found is None:
+            found = view.sealed.tables = view.sealed.searched(source, self.masks)
+        return view.followed(found)
 
     def population(
         self, view: View, source: Source, criterion: plan.Criterion, *, is_swept: bool

@@ -24,7 +24,7 @@ from simdb.core.dtypes import F32, I64, U8, U16, U32, U64, Bools
 from simdb.core.options import Minhash, Options
 from simdb.database.state.view import SIGNATURES, Kind, View
 from simdb.plan import BandedPopulation, Bands, Criterion, bands_of
-from simdb.storage import NO_DOCUMENTS, DeltaView, Source, Table, header_bits, make_table
+from simdb.storage import NO_DOCUMENTS, DeltaView, Source, header_bits, make_table
 
 # Pairs are compared in groups whose signatures fit into the cache.
 COMPARED_BYTES = 1 << 20
@@ -254,10 +254,8 @@ class SignatureKind(Kind):
         """Return the tables of all bands, ready for look-up."""
         sealed = view.sealed
         if sealed.tables is None:
-            sealed.tables = [
-                prepared([run.table(band, source) for run in view.runs], view.windows)
-                for band in range(self.keying.table_count)
-            ]
+            bands = range(self.keying.table_count)
+            sealed.tables = [sealed.searched(source, [ALL_BITS], band) for band in bands]
         return BandTables(
             self.keying, sealed.tables, view.delta, view.dead, is_part=view.windows is not None
         )
@@ -313,7 +311,7 @@ class BandTables:
         *,
         is_part: bool,
     ) -> None:
-        """`tables`: each band of all runs, as `prepared` returns them.
+        """`tables`: each band of all runs, ready for look-up.
 
         `is_part`: they have windows.  If windows together cover all entries of a run, each match is
         found in exactly one of them: in the window of the first band that agrees.
@@ -466,10 +464,8 @@ class BandTables:
         """Return the tables of the delta, one for each band."""
         whole = self._whole
         if whole._sorted is None:
-            whole._sorted = [
-                prepared([_sort(self._delta, self._bands, band)], None)
-                for band in range(len(self._tables))
-            ]
+            bands = range(len(self._tables))
+            whole._sorted = [_sort(self._delta, self._bands, band) for band in bands]
         return whole._sorted
 
     def _recent(self, keys: U64, most: int, left_out: storage.LeftOut) -> U32:
@@ -500,15 +496,6 @@ class BandTables:
         return np.concatenate(parts)
 
 
-def prepared(runs: Sequence[Table], windows: Sequence[tuple[int, int]] | None) -> kernel.Tables:
-    """Return one band of some runs as kernel tables, in which all bits of a key lead.
-
-    `windows` as for `kernel.Tables`.
-    """
-    rows = [[(table.keys, table.ordinals, table.directory)] for table in runs]
-    return kernel.Tables([ALL_BITS], rows, NO_DOCUMENTS, None, windows)
-
-
 def _find(table: kernel.Tables, band: int, keys: U64, after: U32 | None, first: int) -> U64:
     """Return the documents with these keys in the table of a band, as a `Find`."""
     found = table.lookup(
@@ -525,10 +512,12 @@ def _first_in_band(band: int, found: U64, vectors: U8, measure: Measure) -> U64:
     return np.asarray(queries[is_new].astype(np.uint64) << np.uint64(32) | ordinals[is_new])
 
 
-def _sort(delta: DeltaView, bands: Bands, band: int) -> Table:
+def _sort(delta: DeltaView, bands: Bands, band: int) -> kernel.Tables:
+    """Return the table of one band of the delta, ready for look-up."""
     keys = np.empty(len(delta.ordinals), np.uint64)
     bands.write_keys(delta.searchable, keys, band)
-    return make_table(keys, delta.ordinals.copy(), header_bits(len(keys), 0))
+    table = make_table(keys, delta.ordinals.copy(), header_bits(len(keys), 0))
+    return kernel.Tables([ALL_BITS], [[table]], NO_DOCUMENTS, None)
 
 
 def _coupled(offsets: I64, ordinals: U32) -> U64:

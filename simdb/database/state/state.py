@@ -324,14 +324,13 @@ class State:
 
     def whole_tables(self, flips: tuple[int, ...] = ()) -> Any:
         """Return the tables of all documents, whatever documents are searched; see `tables`."""
-        view = self.view
-        if len(flips) > 1 and view.kind.cut is not None:
-            if view.cut is None:
-                view.cut = view.kind.cut.over(self)
-            return view.cut
-        if view.tables is None:
-            view.tables = view.kind.make_tables(view, self.source)
-        return view.tables
+        view, is_cut = self.view, len(flips) > 1 and self.view.kind.cut is not None
+        found = view.cut if is_cut else view.tables
+        if found is None and is_cut:
+            found = view.cut = view.kind.cut.over(self)
+        elif found is None:
+            found = view.tables = view.kind.make_tables(view, self.source)
+        return found
 
     def scanned(self) -> Any:
         """Return tables whose fingerprints can all be compared with each query."""
@@ -488,6 +487,9 @@ class State:
         if saved and view.kind.cut.make(self, saved):
             view.plans = KeptPlans(view.extent, view.calibration, view.plans)
             plan = self.plan(criterion, queries=queries)
+        # A single query is not to wait for this.
+        if count > 1 and view.sealed.join(plan, count, self.source.memory_bytes, self.threads):
+            view.tables = view.cut = None
         return plan
 
     def saving(self, criterion: Criterion) -> float:

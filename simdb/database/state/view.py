@@ -40,6 +40,10 @@ FINGERPRINTS, SIGNATURES, HASHES = "fingerprints", "signatures", "hashes"
 FEW = 256
 # A program that asks with ever new arguments must not fill the memory.
 PLANS_MAX = 256
+# Merging an entry of the tables of several runs in memory, and what each probe of a batch in a run
+# takes; so much memory, and no more than this part of all, may the merged tables take.
+JOINED_SECONDS, PROBED_SECONDS = 10e-9, 7e-9
+JOINED_BYTES, JOINED_PART = 1 << 30, 4
 
 
 class Extent(NamedTuple):
@@ -189,6 +193,8 @@ class Sealed:
         self.tables: Any = None  # ready for look-up
         self.scanned: Any = None  # the columns of fingerprints, ready to be compared
         self.cut: Any = None  # the tables of the usual cut; see `CutTables`
+        self.joined = 0  # the threads that merge the tables of all runs in memory; see `join`
+        self._saved = 0.0
         self.ids: SealedIds | None = None
         # Some of the cross-polytope tables of all runs in one; see `gathered`.
         self.gathered: GatheredTables | None = None
@@ -209,10 +215,35 @@ class Sealed:
         """Return the tables from number `first` on, as many as `masks`; none of a segment."""
         runs = [] if self.is_segment else self.runs
         numbers = range(first, first + len(masks))
-        tables = [[run.table(number, source).searched for number in numbers] for run in runs]
-        return kernel.Tables(
-            masks, tables, storage.NO_DOCUMENTS, None, self.windows if runs else None
-        )
+        tables = [[run.table(number, source) for number in numbers] for run in runs]
+        return self.prepared(masks, tables, source.header_offset)
+
+    def prepared(
+        self, masks: Sequence[int], runs: list[list[storage.Table]], header_offset: int
+    ) -> Any:
+        """Return the tables of all runs, ready for look-up; of one run if they are joined."""
+        if self.joined:
+            every = zip(*runs, strict=True)
+            merged = [storage.merge.merge_tables(each, threads=self.joined) for each in every]
+            bits = storage.header_bits(self.entry_count, header_offset)
+            runs = [[storage.make_table(*each[:2], bits, is_sorted=True) for each in merged]]
+        tables = [[table.searched for table in run] for run in runs]
+        windows = self.windows if runs else None
+        return kernel.Tables(masks, tables, storage.NO_DOCUMENTS, None, windows)
+
+    def join(self, plan: Plan, count: int, memory_bytes: int, threads: int) -> bool:
+        """Join the runs if that pays for a batch of `count` queries and those before, and fits.
+
+        Return whether they are joined by this call, and `threads` merge the tables of the plan.
+        """
+        entries = len(plan.table_flips) * self.entry_count
+        is_small = entries * storage.ENTRY_BYTES <= min(JOINED_BYTES, memory_bytes // JOINED_PART)
+        if self.joined or entries <= self.entry_count or not is_small:
+            return False
+        self._saved += count * plan.probes * (len(self.runs) - 1) * PROBED_SECONDS
+        if self._saved > entries * JOINED_SECONDS:
+            self.joined, self.tables, self.cut = threads, None, None
+        return self.joined > 0
 
     def is_of(self, runs: Sequence[storage.Run]) -> bool:
         """Whether these are all the runs, not only a window or a segment of one."""
