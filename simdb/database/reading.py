@@ -248,11 +248,13 @@ class Reading(Protocol[IdT]):
         fields take no longer if few documents have them.
 
         `vectors`: the vectors of stored documents, a mapping from id to vector or a function that
-        takes a list of ids and returns their vectors, None for an unknown one.  20 times `k`
-        documents are then found by estimate, and those with the greatest exact cosine are returned
-        with it; the document must be a vector, too.  `texts`: texts in the same way, by the exact
-        similarity of all their features, see `find_all`; stored ones as `db.texts_many`.
-        `threads`: see `query`.
+        takes a list of ids and returns their vectors, None for an unknown one.  k / (1 - recall)
+        documents are then found by estimate, 20 times `k` for the recall .95, and those with the
+        greatest exact cosine are returned with it; the document must be a vector, too.  Of far
+        neighbours the estimate misses more than the recall says.  Where there are no more
+        documents than candidates of all queries, and with the recall 1.0, the vectors of all are
+        compared, which is exact.  `texts`: texts in the same way, by the exact similarity of all
+        their features, see `find_all`; stored ones as `db.texts_many`.  `threads`: see `query`.
 
         Returns a list of `k` matches, fewer only if fewer documents can be compared; none for a
         document without features.  A query by `id` leaves out the document itself.  Raises
@@ -307,7 +309,7 @@ class Reading(Protocol[IdT]):
         queries = Queries(how, documents, None if ids is None else as_list(ids, "ids"))
         with self._searcher() as searcher:
             searcher.choose(wanted.values).threads = count
-            asked = wanted if ranking is None else wanted.ranked_from
+            asked = wanted if ranking is None else ranking.asked(wanted, queries)
             found = searches.nearest.find_many(searcher, queries, asked)
         if ranking is not None:
             found = ranking.best(found, queries, wanted.k)

@@ -33,8 +33,9 @@ def by_id(vectors, ids):
 
 def nearest(vectors, query, k, *, without=()):
     """Return the ids and cosines of the nearest, by comparing with all."""
-    every = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    cosines = every @ (query / np.linalg.norm(query))
+    every, query = vectors.astype(np.float64), query.astype(np.float64)
+    cosines = every @ query / np.linalg.norm(every, axis=1) / np.linalg.norm(query)
+    cosines = cosines.round(9)  # those of equal vectors are equal
     order = [at for at in np.argsort(-cosines, kind="stable") if at not in without][:k]
     return [f"v{at}" for at in order], cosines[order]
 
@@ -76,6 +77,74 @@ def test_a_mapping_may_lack_vectors(database, vectors):
             assert match.similarity == estimates[match.id]
 
 
+@pytest.mark.parametrize("products", [1 << 23, 500])
+def test_a_batch_with_as_many_candidates_as_documents_is_exact(
+    open_database, vectors, monkeypatch, products
+):
+    monkeypatch.setattr(nearest_module, "PRODUCTS", products)
+    stored = vectors.copy()
+    stored[300:330] = stored[7]  # equally near: the ones inserted first are found
+    sketch = simdb.Simhash(vector_length=DIMENSIONS)
+    database = open_database(
+        options=simdb.Options(sketch=sketch, delta_documents=50, fields=("even",))
+    )
+    even = [{"even": at % 2 == 0} for at in range(COUNT)]
+    for start in range(0, COUNT, 130):
+        ids = [f"v{at}" for at in range(start, min(start + 130, COUNT))]
+        database.insert_many(ids, stored[start : start + 130], metadata=even[start : start + 130])
+    database.delete_many(["v8", "v399"])
+    exact, gone = {"vectors": lambda ids: by_id(stored, ids)}, {8, 399}
+    queries = np.concatenate([vectors[:40] * 3, np.zeros((1, DIMENSIONS), "f4")])
+
+    def check(found, without, own=()):
+        for at, matches in enumerate(found):
+            ids, cosines = nearest(stored, queries[at], 12, without={*without, *own[at : at + 1]})
+            assert [match.id for match in matches] == ids
+            assert [match.similarity for match in matches] == pytest.approx(cosines, abs=1e-6)
+            other = database.sketcher.fingerprint(queries[at]).bits
+            assert matches[-1].distance == (database[ids[-1]].fingerprint.bits ^ other).bit_count()
+
+    found = database.nearest_many(queries, 12, **exact)
+    assert list(found)[40] == []
+    check(list(found)[:40], gone)
+    check(list(database.nearest_many(queries[:40], 12, where={"even": True}, **exact)),
+          gone | set(range(1, COUNT, 2)))  # fmt: skip
+    queries = stored[9:49]
+    own = list(range(9, 49))
+    check(list(database.nearest_many(ids=[f"v{at}" for at in own], k=12, **exact)), gone, own)
+    queries = stored[:1]
+    check([database.nearest(queries[0], 12, recall=1.0, **exact)], gone)
+
+
+def test_more_recall_measures_more_candidates(database, vectors):
+    asked = []
+
+    def get(ids):
+        asked.append(len(ids))
+        return by_id(vectors, ids)
+
+    for recall in (0.01, 0.5, 0.9, None, 0.98):
+        database.nearest(vectors[3], 4, recall=recall, vectors=get)
+    assert asked == [5, 8, 40, 80, 200]
+    for recall in (0.99, 0.9999, 1.0):
+        asked.clear()
+        database.nearest(vectors[3], 4, recall=recall, vectors=get)
+        # All of them, some more at a time, and then the best once more.
+        assert (sum(asked[:-1]), asked[-1]) == (COUNT, 4)
+
+
+@pytest.mark.parametrize("given", [{"where": lambda _: True}, {"lacking": 17}], ids=str)
+def test_a_batch_that_cannot_compare_all_takes_candidates(database, vectors, given):
+    lacking = given.pop("lacking", None)
+    known = {f"v{at}": vectors[at] for at in range(COUNT) if at != lacking}
+
+    found = database.nearest_many(vectors[:40], 5, vectors=known, **given)
+    single = [database.nearest(query, 5, vectors=known, **given) for query in vectors[:40]]
+
+    assert list(found) == single
+    assert sum(len(matches) for matches in found) == 200
+
+
 @pytest.mark.parametrize("sketch", [simdb.Simhash(shingle=1), simdb.Minhash(shingle=1)], ids=str)
 def test_texts_choose_by_their_exact_similarity(open_database, sketch):
     words = [f"w{at}" for at in range(60)]
@@ -106,6 +175,8 @@ def test_texts_choose_by_their_exact_similarity(open_database, sketch):
 def test_what_cannot_be_measured_is_refused(database, vectors, given, message):
     with pytest.raises(simdb.Error, match=message):
         database.nearest(vectors[0], 3, **given)
+    with pytest.raises(simdb.Error, match=message):
+        database.nearest_many(vectors[:40], 3, **given)
 
 
 def test_shards_answer_like_one_database(database, vectors, tmp_path):

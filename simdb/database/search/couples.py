@@ -119,13 +119,9 @@ class Batches:
 
 
 def sweep_tables(
-    table: Callable[[int], Table],
-    masks: Sequence[int],
-    distance: int,
-    flips: Sequence[int] | None = None,
-    *,
-    threads: int,
-) -> Iterator[Couples]:
+    table: Callable[[int], Table], masks: Sequence[int], distance: int,
+    flips: Sequence[int] | None = None, *, threads: int,
+) -> Iterator[Couples]:  # fmt: skip
     """Yield the pairs within `distance` that some table reaches, table by table.
 
     `flips`: in how many of the leading bits `masks` the pairs of each table can differ; -1 leaves a
@@ -137,16 +133,10 @@ def sweep_tables(
 
 
 def sweep_table(
-    table: Table,
-    masks: Sequence[int],
-    distance: int,
-    number: int = 0,
-    flips: Sequence[int] | None = None,
-    *,
-    threads: int = 1,
-    rows: int | None = None,
+    table: Table, masks: Sequence[int], distance: int, number: int = 0,
+    flips: Sequence[int] | None = None, *, threads: int = 1, rows: int | None = None,
     judging: Judging | None = None,
-) -> Iterator[Couples]:
+) -> Iterator[Couples]:  # fmt: skip
     """Yield the pairs within `distance` that table `number` is the first to reach.
 
     `rows`: only pairs with one of the first `rows` rows; None for all pairs.  `judging`: how

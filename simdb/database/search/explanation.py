@@ -261,32 +261,22 @@ def differences(
     left: NamedFeatures | None, right: NamedFeatures | None
 ) -> tuple[tuple[FeatureDifference, ...] | None, int]:
     """Return the features with different weights, the greatest change first, and how many agree."""
-    known = [side for side in (left, right) if side is not None]
-    if not known:
+    sides = [side for side in (left, right) if side is not None]
+    if not sides:
         return None, 0
-    hashes = sorted_unique(np.concatenate([side.hashes for side in known]))
+    hashes = sorted_unique(np.concatenate([side.hashes for side in sides]))
     names = np.empty(len(hashes), object)
-    weights: list[F64 | None] = []
-    for side in (right, left):  # if both have a name for a feature, that of the left stays
-        if side is None:
-            weights.insert(0, None)
-            continue
-        at = np.searchsorted(hashes, side.hashes)
-        own = np.zeros(len(hashes))
-        own[at] = side.weights
-        names[at] = side.shingles
-        weights.insert(0, own)
-    changes = _or_zeros(weights[1], hashes) - _or_zeros(weights[0], hashes)
+    weights = np.zeros((2, len(hashes)))
+    for own, side in zip(weights[::-1], (right, left), strict=True):
+        if side is not None:  # if both have a name for a feature, that of the left stays
+            at = np.searchsorted(hashes, side.hashes)
+            own[at], names[at] = side.weights, side.shingles
+    changes = weights[1] - weights[0]
     chosen = np.flatnonzero(changes)
     order = sorted(chosen.tolist(), key=lambda at: (-abs(changes[at]), names[at]))
-    differences = tuple(
-        FeatureDifference(
-            names[at],
-            int(hashes[at]),
-            *(None if each is None else float(each[at]) for each in weights),
-        )
-        for at in order
-    )
+    known = weights.T.astype(object)
+    known[:, [left is None, right is None]] = None
+    differences = tuple(FeatureDifference(names[at], int(hashes[at]), *known[at]) for at in order)
     return differences, len(hashes) - len(chosen)
 
 
@@ -368,10 +358,6 @@ def _probe_in_words(plan: Plan | None, probe: Probe | None) -> str:
     return f" in table {probe.table} with {flipped} flipped{rank}"
 
 
-def _or_zeros(weights: F64 | None, hashes: Any) -> F64:
-    return np.zeros(len(hashes)) if weights is None else weights
-
-
 def _differing_bits(
     left: Side, right: Side, similarity: float, features: tuple[FeatureDifference, ...] | None
 ) -> tuple[tuple[DifferingBit, ...], float | None]:
@@ -379,19 +365,15 @@ def _differing_bits(
     positions = list(set_bits(left.bits ^ right.bits))
     volatilities = [_volatilities(side.weights, similarity) for side in (left, right)]
     ranks = [_ranks(side.weights) for side in (left, right)]
-    bits = [
-        DifferingBit(
-            position,
-            _at(left.weights, position),
-            _at(right.weights, position),
-            None if ranks[0] is None else int(ranks[0][position]),
-            None if ranks[1] is None else int(ranks[1][position]),
-            _at(volatilities[0], position),
-            _at(volatilities[1], position),
-            _moving(features or (), position, is_set=bool(right.bits >> position & 1)),
-        )
-        for position in positions
-    ]
+    known: list[Any] = [left.weights, right.weights, *ranks, *volatilities]
+
+    def described(position: int) -> DifferingBit:
+        values: list[Any] = [None if each is None else each[position].item() for each in known]
+        is_set = bool(right.bits >> position & 1)
+        values.append(_moving(features or (), position, is_set=is_set))
+        return DifferingBit(position, *values)
+
+    bits = list(map(described, positions))
     bits.sort(key=lambda bit: (bit.left_rank or bit.right_rank or 0, bit.position))
     if volatilities[0] is None:
         return tuple(bits), None
@@ -430,7 +412,3 @@ def _ranks(weights: F32 | None) -> I64 | None:
     ranks = np.empty(FINGERPRINT_BITS, np.int64)
     ranks[order] = np.arange(1, FINGERPRINT_BITS + 1)
     return ranks
-
-
-def _at(values: Any, position: int) -> float | None:
-    return None if values is None else float(values[position])

@@ -6,16 +6,21 @@ matches after a step is done, and the queries that are left after all steps are 
 document.
 
 An estimate mixes up documents that are almost equally near.  So if the caller gives vectors or
-texts, more documents are found than are wanted, and the exact cosine of vectors, or the exact
-similarity of texts, chooses among these.  They are given by id, some at a time.
+texts, more documents are found than are wanted, the more the higher the recall is, and the exact
+cosine of vectors, or the exact similarity of texts, chooses among these.  They are given by id,
+some at a time.  Where a batch has as many candidates as there are documents, the vectors of all
+documents are compared with those of all queries: products of matrices take no longer than to
+compare sketches does.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import ceil, inf
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from simdb.core.arrays import EMPTY, WEIGHTED, Id, IdT, Sketches, flags_at
+from simdb.core.arrays import EMPTY, WEIGHTED, Id, IdT, Sketches, flags_at, offsets_of
 from simdb.core.checks import is_whole, shown
 from simdb.core.dtypes import F32, I64
 from simdb.core.errors import InputError, OptionError
@@ -25,6 +30,7 @@ from simdb.core.threads import mapped, parts_of
 from simdb.database.search import lookup
 from simdb.database.search.filters import Condition, Where, by_ids, kept, parted
 from simdb.database.search.lookup import method_of, nearest_by_scan
+from simdb.database.search.methods.exhaustive import with_distances
 from simdb.database.search.question import Question
 from simdb.database.search.rows import Rows, gathered, joined, merged, no_rows
 from simdb.database.search.searcher import (
@@ -45,7 +51,7 @@ from simdb.plan import (
     steps_by_similarity,
     worthwhile,
 )
-from simdb.storage import FieldValues, is_deleted
+from simdb.storage import FieldValues, is_deleted, live_ordinals
 
 # What a step costs a single query, and each query of a batch, beside its plan.
 ONE_SECONDS, EACH_SECONDS = 10e-6, 1e-6
@@ -60,10 +66,13 @@ SCANNED_LEAST, SCANNED_MOST = 16, 1 << 13
 MORE = 4
 # So many found documents are in memory at a time, if one query does not find more.
 FOUND_TOGETHER = 1 << 20
-# So many times as many documents as are wanted are measured.
-CANDIDATES = 20
+# So many times as many documents as are wanted are measured at most.
+CANDIDATES_MOST = 1000
 # Their texts or vectors are in memory together for so many of them, or for one query.
 MEASURED_TOGETHER = 1 << 14
+# So many cosines are computed together.  They round differently in each product, so no document is
+# left out that is so little farther than the last.
+PRODUCTS, ROUNDED = 1 << 23, np.float32(1e-5)
 
 Vectors: TypeAlias = Mapping[IdT, Any] | Callable[[list[IdT]], Any]
 # From documents and the positions of pairs among them to exact similarities, NaN if unknown.
@@ -73,13 +82,15 @@ Measure = Callable[[Sequence[Any], I64, I64], F32]
 class Wanted(NamedTuple):
     """What is wanted: the number of documents, and the recall, the share of the best to find.
 
-    `where`: only documents whose metadata satisfy it.  `values`: and that have these.
+    `where`: only documents whose metadata satisfy it.  `values`: and that have these.  `compare`:
+    finds the best documents of sketches in another way, or returns None.
     """
 
     k: int
     recall: float
     where: Condition | None = None
     values: FieldValues = ()
+    compare: "Callable[[State, Sketches], Rows | None] | None" = None
 
     @classmethod
     def checked(
@@ -91,11 +102,6 @@ class Wanted(NamedTuple):
         question = Question(recall=recall)
         known = question.criterion(options, is_weighted=True).recall
         return cls(int(k), float(known), *parted(options, where))
-
-    @property
-    def ranked_from(self) -> "Wanted":
-        """What is found by estimate before the caller's vectors or texts choose among it."""
-        return self._replace(k=CANDIDATES * self.k)
 
 
 def find(
@@ -142,7 +148,8 @@ def _find_all(
 def of_sketches(state: State, sketches: Sketches, wanted: Wanted) -> Rows:
     """Return the best documents of every sketch that satisfy `wanted.where`, if it is given."""
     if wanted.where is None:
-        return _of_sketches(state, sketches, wanted)
+        found = None if wanted.compare is None else wanted.compare(state, sketches)
+        return found or _of_sketches(state, sketches, wanted)
     return _best_satisfying(state, sketches, wanted, wanted.where)
 
 
@@ -161,17 +168,23 @@ def _of_sketches(state: State, sketches: Sketches, wanted: Wanted) -> Rows:
 
 def cosines(vectors: Sequence[Any], left: I64, right: I64) -> F32:
     """Return the cosines of vectors left[i] and right[i]; 0 with a vector of zeros."""
+    every = _of_length_one(vectors)
+    if not len(left):
+        return np.empty(0, np.float32)
+    return np.asarray(np.einsum("ij,ij->i", every[left], every[right]), np.float32)
+
+
+def _of_length_one(vectors: Sequence[Any]) -> F32:
+    """Return vectors divided by their lengths; one of zeros stays."""
     try:
         every = np.asarray([np.asarray(each, np.float32) for each in vectors], np.float32)
     except (TypeError, ValueError) as error:
         raise InputError(f"vectors must be of numbers, as many in each: {error}") from error
     if len(every) and every.ndim != 2:
         raise InputError(f"a vector has one axis, but one of a document has {every.ndim - 1}")
-    if not len(left):
-        return np.empty(0, np.float32)
-    lengths = np.linalg.norm(every, axis=1, keepdims=True)
-    every = np.divide(every, lengths, out=np.zeros_like(every), where=lengths > 0)
-    return np.asarray(np.einsum("ij,ij->i", every[left], every[right]), np.float32)
+    lengths = np.linalg.norm(every, axis=-1, keepdims=True)
+    every /= np.where(lengths > 0, lengths, 1)
+    return every
 
 
 def _best_satisfying(state: State, sketches: Sketches, wanted: Wanted, where: Condition) -> Rows:
@@ -222,24 +235,20 @@ def _of_alike(state: State, sketches: Sketches, wanted: Wanted, *, by_similarity
     count = len(sketches)
     each = ONE_SECONDS if count == 1 else EACH_SECONDS
     steps = _steps(state, wanted, by_similarity=by_similarity, step_seconds=each)
+    search = partial(_in_steps, state, wanted.k, by_similarity)
     if count < BATCH_LEAST or not steps.steps:
-        found, _ = _in_steps(state, sketches, steps.steps, wanted.k, by_similarity=by_similarity)
-        return found
+        return search(sketches, steps.steps)[0]
     is_pilot = flags_at(np.arange(PILOTS) * count // PILOTS, count)
     pilots, others = np.flatnonzero(is_pilot), np.flatnonzero(~is_pilot)
-    first, ended = _in_steps(
-        state, sketches.taken(pilots), steps.steps, wanted.k, by_similarity=by_similarity
-    )
+    first, ended = search(sketches.taken(pilots), steps.steps)
     costs = [step.plan.cost_seconds + each for step in steps.steps]
     fewer = [steps.steps[at] for at in worthwhile(costs, steps.scan_seconds, ended.tolist())]
-    second, _ = _in_steps(
-        state, sketches.taken(others), fewer, wanted.k, by_similarity=by_similarity
-    )
+    second, _ = search(sketches.taken(others), fewer)
     return gathered(count, [(pilots, first), (others, second)])
 
 
 def _in_steps(
-    state: State, sketches: Sketches, steps: Sequence[NearestStep], k: int, *, by_similarity: bool
+    state: State, k: int, by_similarity: bool, sketches: Sketches, steps: Sequence[NearestStep]
 ) -> tuple[Rows, I64]:
     """Return the best documents of all queries, and the number of the step in which each ended.
 
@@ -340,12 +349,57 @@ class Reranking:
         self._get = by_ids(name, given)
         self._measure = measure
 
+    def asked(self, wanted: Wanted, queries: Queries) -> Wanted:
+        """Return what is found by estimate, or by products, before the best of it are chosen."""
+        lost = max(1.0 - wanted.recall, 1.0 / CANDIDATES_MOST)
+        more = wanted._replace(k=ceil(round(wanted.k / lost, 6)))
+        given, k = self._given(queries), wanted.k + (queries.ids is not None)
+        if self._measure is not cosines or any(each is None for each in given):
+            return more
+        most = inf if wanted.recall == 1.0 else len(given) * more.k
+        return more._replace(compare=partial(self._by_products, _of_length_one(given), k, most))
+
+    def _given(self, asked: Queries) -> Sequence[Any]:
+        given: Sequence[Any] = asked.documents if asked.ids is None else self._get(asked.ids)
+        return given
+
+    def _by_products(
+        self, own: F32, k: int, most: float, state: State, sketches: Sketches
+    ) -> Rows | None:
+        """Return the `k` documents with the greatest cosines, and more that are as near.
+
+        `own`: the vectors of the queries.  None if there are more than `most` documents, or if the
+        vector of one is not known.
+        """
+        ordinals, at = live_ordinals(state.unmeasured(), 0, state.next_ordinal), 0
+        if len(ordinals) > most or not state.store.has_similarities:
+            return None
+        best, every = no_rows(len(own)), np.arange(len(own))
+        least = np.where(sketches.states == WEIGHTED, -2, 2).astype(np.float32)[:, None]
+        while at < len(ordinals):
+            # All of the first documents are among the best so far.
+            some = ordinals[at : at + min(at + 4 * k, PRODUCTS // len(own) + 1)]
+            at += len(some)
+            vectors = self._get(state.identifiers(some).decode(some))
+            if any(each is None for each in vectors):
+                return None
+            cosines = own @ _of_length_one([own[0], *vectors])[1:].T
+            queries, places = np.nonzero(cosines >= least)
+            offsets = offsets_of(np.bincount(queries, minlength=len(own)))
+            unknown, found = np.zeros(len(places), np.uint8), cosines[queries, places]
+            both = (every, best), (every, Rows(offsets, some[places], unknown, found))
+            best = merged(len(own), both, by_similarity=True)
+            full = np.flatnonzero(np.diff(best.offsets) >= k)
+            least[full, 0] = best.similarities[best.offsets[full] + k - 1] - ROUNDED
+            best = best.chosen(np.flatnonzero(best.similarities >= least[best.queries, 0]))
+        return with_distances(state, sketches, best.offsets, best.ordinals, best.similarities)
+
     def best(self, found: Matches, asked: Queries, k: int) -> Matches:
         """Return the `k` candidates of each query that are nearest, with exact similarities.
 
         A candidate of which nothing is known keeps its estimate.
         """
-        queries = asked.documents if asked.ids is None else self._get(asked.ids)
+        queries = self._given(asked)
         similarities = found.similarities.copy()
         start = 0
         while start < len(found):
@@ -354,7 +408,7 @@ class Reranking:
             self._measure_some(found, queries, slice(start, stop), similarities)
             start = stop
         rows = np.repeat(np.arange(len(found)), np.diff(found.offsets))
-        order = np.lexsort((-similarities, rows))
+        order = np.lexsort((found.ordinals, -similarities, rows))
         places = np.arange(len(rows)) - found.offsets[rows]
         found.similarities = similarities
         return found.chosen(order[places < k], np.minimum(np.diff(found.offsets), k))
@@ -364,17 +418,13 @@ class Reranking:
     ) -> None:
         """Put the exact similarities of the candidates of some queries in place."""
         first, last = int(found.offsets[some.start]), int(found.offsets[some.stop])
-        ordinals, right = np.unique(found.ordinals[first:last], return_inverse=True)
-        at = np.empty(len(ordinals), np.int64)
-        at[right] = np.arange(first, last)
+        _, at, right = np.unique(found.ordinals[first:last], return_index=True, return_inverse=True)
         own = list(queries[some])
-        counts = np.diff(found.offsets[some.start : some.stop + 1])
-        left = np.repeat(np.arange(len(own)), counts)
-        known = [*own, *self._get(list(found.ids[at]))]
+        known = [*own, *self._get(list(found.ids[first + at]))]
         is_known = np.array([each is not None for each in known], np.bool_)
-        right = right + len(own)
+        place, given = np.cumsum(is_known) - 1, [each for each in known if each is not None]
+        left = np.repeat(np.arange(len(own)), np.diff(found.offsets[some.start : some.stop + 1]))
+        right += len(own)
         pairs = np.flatnonzero(is_known[left] & is_known[right])
-        place = np.cumsum(is_known) - 1
-        given = [each for each in known if each is not None]
         exact = self._measure(given, place[left[pairs]], place[right[pairs]])
         similarities[first + pairs] = exact

@@ -279,25 +279,16 @@ def _no_pairs(*, has_containment: bool) -> PairArrays:
 def _chunk(batch: Any) -> PairArrays:
     """Return the pairs of a pyarrow.RecordBatch."""
     left, right, distance, similarity, *containment = batch.columns
-    return PairArrays(
-        object_array(left.to_pylist()),
-        object_array(right.to_pylist()),
-        distance.to_numpy(),
-        similarity.to_numpy(zero_copy_only=False),
-        *(each.to_numpy() for each in containment),
+    ids = [object_array(each.to_pylist()) for each in (left, right)]
+    numbers: Any = (
+        each.to_numpy(zero_copy_only=False) for each in (distance, similarity, *containment)
     )
+    return PairArrays(ids[0], ids[1], *numbers)
 
 
 def _columns(chunk: PairArrays) -> dict[str, Any]:
-    columns: dict[str, Any] = {
-        "left": chunk.left,
-        "right": chunk.right,
-        "distance": chunk.distance,
-        "similarity": chunk.similarity,
-    }
-    if chunk.containment is not None:
-        columns["containment"] = chunk.containment
-    return columns
+    names = ("left", "right", "distance", "similarity", "containment")
+    return {name: getattr(chunk, name) for name in names[: 4 + (chunk.containment is not None)]}
 
 
 def find_couples(

@@ -41,12 +41,8 @@ class Rows:
 
         `queries`: the position of the query of each match.
         """
-        return Rows(
-            offsets_of(np.bincount(queries[order], minlength=count)),
-            self.ordinals[order],
-            self.distances[order],
-            self.similarities[order],
-        )
+        offsets = offsets_of(np.bincount(queries[order], minlength=count))
+        return Rows(offsets, self.ordinals[order], self.distances[order], self.similarities[order])
 
     def limited(self, limit: int) -> "Rows":
         """Return at most the first `limit` matches of each query."""
@@ -94,12 +90,9 @@ def joined(parts: list[Rows]) -> Rows:
         return parts[0]
     # `np.diff` takes several times longer, and parts can be many.
     counts = np.concatenate([part.offsets[1:] - part.offsets[:-1] for part in parts])
-    return Rows(
-        offsets_of(counts),
-        np.concatenate([part.ordinals for part in parts]),
-        np.concatenate([part.distances for part in parts]),
-        np.concatenate([part.similarities for part in parts]),
-    )
+    every = ((part.ordinals, part.distances, part.similarities) for part in parts)
+    columns = zip(*every, strict=True)
+    return Rows(offsets_of(counts), *map(np.concatenate, columns))
 
 
 def gathered(count: int, parts: Sequence[tuple[I64, Rows]]) -> Rows:

@@ -198,9 +198,7 @@ def merged_matches(
         far = -joined.containments
     else:
         assert by_similarity is not None
-        far = np.where(
-            by_similarity[queries], -joined.similarities, joined.distances.astype(np.float32)
-        )
+        far = np.where(by_similarity[queries], -joined.similarities, joined.distances)
     # The sort is stable, so equally good matches stay in the order of shards and insertion.
     order = np.lexsort((far, queries)) if len(parts) > 1 else np.arange(len(queries))
     if left_out is not None:
@@ -231,11 +229,8 @@ def joined_matches(slices: Sequence[Matches]) -> Matches:
 
 def best_first(parts: Iterable[Sequence[Match]], *, by_similarity: bool) -> list[Match]:
     """Return the matches of one query in all states, given in the order of the states."""
-    every = [match for part in parts for match in part]
-    farness = (
-        (lambda match: -(match.similarity or 0.0)) if by_similarity else attrgetter("distance")
-    )
-    return sorted(every, key=farness)
+    far = (lambda match: -(match.similarity or 0.0)) if by_similarity else attrgetter("distance")
+    return sorted(chain.from_iterable(parts), key=far)
 
 
 def _of_ids(function: Callable[[State, list[Id]], Result], ids: list[Id], state: State) -> Result:

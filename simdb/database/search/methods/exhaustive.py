@@ -59,14 +59,14 @@ def search(
     found = state.vectors().scan(
         sketches.vectors, similarity=criterion.least, skip=state.unmeasured(), after=after
     )
-    return _with_distances(state, sketches, *found)
+    return with_distances(state, sketches, *found)
 
 
 def nearest(state: State, sketches: Sketches, k: int, by_similarity: bool) -> Rows:
     """Return the best `k` documents of every sketch; see `Method`."""
     if by_similarity:
         found = state.vectors().nearest(sketches.vectors, k, state.unmeasured())
-        return _with_distances(state, sketches, *found)
+        return with_distances(state, sketches, *found)
     offsets, ordinals, distances = state.scanned().nearest(sketches.bits, k)
     return Rows(offsets, ordinals, distances, estimates(state, sketches, offsets, ordinals))
 
@@ -242,7 +242,7 @@ def _compared(queries: Searched, others: Searched, distance: int) -> Couples:
     return found.taken(found.left != found.right)
 
 
-def _with_distances(
+def with_distances(
     state: State, sketches: Sketches, offsets: I64, ordinals: U32, similarities: F32
 ) -> Rows:
     """Return measured documents with their distances."""
