@@ -116,7 +116,7 @@ def test_a_batch_with_as_many_candidates_as_documents_is_exact(
     check([database.nearest(queries[0], 12, recall=1.0, **exact)], gone)
 
 
-def test_more_recall_measures_more_candidates(database, vectors):
+def test_more_recall_measures_more_candidates(database, vectors, monkeypatch):
     asked = []
 
     def get(ids):
@@ -131,6 +131,10 @@ def test_more_recall_measures_more_candidates(database, vectors):
         database.nearest(vectors[3], 4, recall=recall, vectors=get)
         # All of them, some more at a time, and then the best once more.
         assert (sum(asked[:-1]), asked[-1]) == (COUNT, 4)
+    monkeypatch.setattr(nearest_module, "CANDIDATES_MOST", 30)
+    asked.clear()
+    database.nearest(vectors[3], 4, recall=0.9999, vectors=get)
+    assert asked == [120]
 
 
 @pytest.mark.parametrize("given", [{"where": lambda _: True}, {"lacking": 17}], ids=str)
