@@ -241,11 +241,14 @@ cdef extern from "ngrams/seeds.h" nogil:
     enum:
         SEEDS_LEAST_MOST
 
+    struct seed_posting:
+        uint32_t item
+        uint32_t start
+        uint32_t is_first
+
     struct seed_postings:
-        const int64_t *bounds
-        const int64_t *owners
-        const int64_t *starts
-        const uint8_t *is_first
+        const uint32_t *bounds
+        const seed_posting *all
         int64_t entries
         int64_t items
 

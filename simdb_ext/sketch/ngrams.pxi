@@ -119,20 +119,27 @@ cdef class Postings:
         const int64_t[::1] starts not None, is_first not None, int64_t items
     ):
         check_features(np.asarray(bounds), len(owners), None)
-        if not len(owners) == len(starts) == len(is_first):
-            raise ValueError("owners, starts and their marks are of different numbers")
-        numbers = np.asarray(owners)
-        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < items:
-            raise ValueError(f"an entry is in an item that is not there: there are {items}")
         cdef const uint8_t[::1] marks = is_first.view(np.uint8)
-        self.owners = (bounds, owners, starts, marks)
-        self.postings.bounds = &bounds[0]
+        if not len(owners) == len(starts) == len(marks) < 2**32:
+            raise ValueError("owners, starts and their marks are of different numbers, or too many")
+        for name, numbers, limit in (("item", owners, items), ("start", starts, 2**31)):
+            numbers = np.asarray(numbers)
+            if len(numbers) and not 0 <= numbers.min() <= numbers.max() < limit:
+                raise ValueError(f"an {name} is not from 0 to {limit - 1}")
+        ends, room = np.asarray(bounds).astype(np.uint32), np.empty((len(owners) + 1, 2), np.uint32)
+        cdef const uint32_t[::1] all_ends = ends
+        cdef uint32_t[:, ::1] content = room
+        cdef seed_posting *all_postings = <seed_posting *>&content[0, 0]
+        cdef Py_ssize_t at
+        for at in range(len(owners)):
+            all_postings[at].item = owners[at]
+            all_postings[at].start = starts[at]
+            all_postings[at].is_first = marks[at]
+        self.owners = (ends, room)
+        self.postings.bounds = &all_ends[0]
+        self.postings.all = all_postings
         self.postings.entries = len(bounds) - 1
         self.postings.items = items
-        if len(owners):
-            self.postings.owners = &owners[0]
-            self.postings.starts = &starts[0]
-            self.postings.is_first = &marks[0]
 
     def screen(self, hits, int64_t documents, least, spans):
         """Return which documents may have an item, and the entries of each; see `_sketch.pyi`."""

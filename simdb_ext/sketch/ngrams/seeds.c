@@ -75,13 +75,13 @@ int64_t seeds_screen(const struct seed_postings *postings, const struct seed_rul
             stamps[hit.entry] = hit.document + 1;
             seen[written++] = hit.entry;
         }
-        int64_t at = postings->bounds[hit.entry], stop = postings->bounds[hit.entry + 1];
+        uint32_t at = postings->bounds[hit.entry], stop = postings->bounds[hit.entry + 1];
         for (; at < stop && !has_any[hit.document]; at++) {
-            int64_t item = postings->owners[at];
-            if (!postings->is_first[at])
+            struct seed_posting own = postings->all[at];
+            if (!own.is_first)
                 continue;
-            struct state *state = state_of(states, item, hit.document + 1, &is_new);
-            take(state, hit.entry, hit.position, rule->least[item], rule->spans[item]);
+            struct state *state = state_of(states, own.item, hit.document + 1, &is_new);
+            take(state, hit.entry, hit.position, rule->least[own.item], rule->spans[own.item]);
             has_any[hit.document] = (uint8_t)state->is_near;
         }
     }
@@ -113,17 +113,17 @@ static int make_room(struct lists *lists, int64_t wanted)
 static int list_hit(struct lists *lists, const struct seed_postings *postings,
                     const struct seed_rule *rule, struct ngram_hit hit, int64_t length)
 {
-    int64_t at = postings->bounds[hit.entry], stop = postings->bounds[hit.entry + 1];
+    uint32_t at = postings->bounds[hit.entry], stop = postings->bounds[hit.entry + 1];
     int is_counted = rule->is_counted == NULL || rule->is_counted[hit.entry], is_new;
 
     if (!make_room(lists, lists->node_count + stop - at))
         return 0;
     for (; at < stop; at++) {
-        int64_t item = postings->owners[at], own = lists->node_count++;
+        int64_t item = postings->all[at].item, own = lists->node_count++;
         struct state *state = state_of(lists->states, item, hit.document + 1, &is_new);
 
         lists->nodes[own] =
-            (struct node){{hit.position, postings->starts[at], length}, -1, hit.entry};
+            (struct node){{hit.position, postings->all[at].start, length}, -1, hit.entry};
         if (is_new) {
             lists->touched[lists->touched_count++] = item;
             state->first = own;

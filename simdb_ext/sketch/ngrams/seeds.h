@@ -11,13 +11,18 @@
 /* At most so many different n-grams have to be near one another. */
 #define SEEDS_LEAST_MOST 3
 
-/* Which items have an entry: entry e is in the items owners[i], from word starts[i] on, for i from
-   bounds[e] to bounds[e + 1].  An item may have several places; is_first marks one of them. */
+/* That an item has an entry, from a word on.  It may have several places; one of them is the
+   first. */
+struct seed_posting {
+    uint32_t item;
+    uint32_t start : 31;
+    uint32_t is_first : 1;
+};
+
+/* Which items have an entry: entry e has the postings all[bounds[e]] .. all[bounds[e + 1] - 1]. */
 struct seed_postings {
-    const int64_t *bounds;
-    const int64_t *owners;
-    const int64_t *starts;
-    const uint8_t *is_first;
+    const uint32_t *bounds;
+    const struct seed_posting *all;
     int64_t entries;
     int64_t items;
 };
