@@ -378,6 +378,8 @@ cdef extern from "project.h" nogil:
         MOZ_WINDOW_MAX
         MOZ_TOKENS_MAX
 
+    int64_t sketch_place_words(const sketch_text *text, sketch_unit unit, int64_t *places)
+
     struct sketch_token:
         const uint8_t *content
         int64_t length

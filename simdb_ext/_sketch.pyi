@@ -472,6 +472,12 @@ def judge_leaks(
     Passages have the fields of `align`, `first_run` and `runs`: their runs, int64[r, 3], as seeds.
     """
 
+def word_places(text: str, *, unit: str) -> I64:
+    """Return where each word begins and ends in the text, in characters: int64[n, 2].
+
+    `unit`: "words", "spaceless" or "whitespace".  The text is cut as it is.
+    """
+
 def without_markup(text: str) -> tuple[str, npt.NDArray[np.bool_]]:
     """Return a text with spaces for its markup, and which of its characters are left out.
 

@@ -292,6 +292,19 @@ def judge_leaks(
         leaks_free(&work)
 
 
+def word_places(str text not None, *, unit):
+    """Return where each word begins and ends in the text, in characters: int64[n, 2]."""
+    cdef sketch_text taken
+    cdef sketch_unit cutting = <sketch_unit><int>checked_name("unit", unit, UNITS)
+    cdef int64_t count
+    take_str(text, &taken)
+    places = np.empty((taken.length + 1, 2), np.int64)
+    cdef int64_t[:, ::1] out = places
+    with nogil:
+        count = sketch_place_words(&taken, cutting, &out[0, 0])
+    return places[:count]
+
+
 def without_markup(str text not None):
     """Return a text as its marked words are cut, and which of its characters are left out."""
     cdef sketch_text taken

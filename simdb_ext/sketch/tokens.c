@@ -169,6 +169,29 @@ static int is_inside(uint32_t code, enum sketch_unit unit)
     return class == CLASS_WORD || (class == CLASS_SPACELESS && unit == SKETCH_WORDS);
 }
 
+int64_t sketch_place_words(const struct sketch_text *text, enum sketch_unit unit, int64_t *places)
+{
+    int64_t count = 0;
+    int is_open = 0;
+
+    for (int64_t i = 0; i < text->length; i++) {
+        uint32_t code = character_at(text, i);
+        if (unicode_is_surrogate(code))
+            code = REPLACEMENT;
+        int class = unicode_class(code);
+        int is_single = class == CLASS_SINGLE || (class == CLASS_SPACELESS && unit != SKETCH_WORDS);
+        int is_alone = is_single && unit != SKETCH_WHITESPACE;
+        int is_word = is_alone || is_inside(code, unit);
+
+        if (is_word && (is_alone || !is_open))
+            places[2 * count++] = i;
+        if (is_word)
+            places[2 * count - 1] = i + 1;
+        is_open = is_word && !is_alone;
+    }
+    return count;
+}
+
 /* Hold a word that is longer than a window, hashed as it is read; return where it ends. */
 static int64_t hold_long_word(struct sketch_scratch *scratch, const struct sketch_text *text,
                               int64_t position, const struct sketch_settings *settings)

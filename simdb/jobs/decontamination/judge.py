@@ -34,23 +34,22 @@ OTHER_NUMBERS = 25
 class Passage(NamedTuple):
     """Words of a document that are, but for changes, words of an item; stops are not in it.
 
-    `runs`: the equal words, int64[r, 3]: positions in the document and in the item, number.
+    `runs`: the equal words: positions in the document and in the item, number.
     """
 
     document_start: int
     document_stop: int
     item_start: int
     item_stop: int
-    runs: I64
+    runs: list[list[int]]
 
     @property
     def gaps(self) -> list[tuple[tuple[int, int], tuple[int, int]]]:
         """Where words differ: from and to which word of the document, and of the item."""
-        rows = self.runs.tolist()
-        ends = ((at + size, own + size) for at, own, size in rows)
+        ends = [(at + size, own + size) for at, own, size in self.runs]
         return [
             ((end, start), (own_end, own_start))
-            for (end, own_end), (start, own_start, _) in zip(ends, rows[1:], strict=False)
+            for (end, own_end), (start, own_start, _) in zip(ends, self.runs[1:], strict=False)
             if (end, own_end) != (start, own_start)
         ]
 
@@ -130,12 +129,13 @@ class LeakJudge:
             documents[seeds.pairs[found, 0]], sequences, coverages,
             self._hits(seeds, found, passages), *self._rarest(seeds, found),
         )  # fmt: skip
-        shown, rows = passages.tolist(), zip(*(each.tolist() for each in columns), strict=True)
+        shown, equal = passages.tolist(), runs.tolist()
+        rows = zip(*(each.tolist() for each in columns), strict=True)
         return [
             FoundItem(
                 *row,
                 [
-                    Passage(*spans, runs[at : at + count])  # type: ignore[call-arg]
+                    Passage(*spans, equal[at : at + count])  # type: ignore[call-arg]
                     for _, *spans, at, count in sorted(shown[first:last])
                 ],
             )
