@@ -1,7 +1,7 @@
 """Result: what `simdb.decontaminate` gives back: the leaks it found, and what stays of the data."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -85,7 +85,7 @@ COLUMNS = (
 
 
 # The position of a document, and a leak without the id of it.
-FoundLeak = tuple[int, Callable[..., Leak]]
+FoundLeak = tuple[int, partial[Leak]]
 
 
 def leak_table(leaks: Sequence[Leak]) -> Any:
