@@ -36,10 +36,9 @@ def joined(count, pairs, seed=0):
 
 @over("pairs", [0, 1, 60, 150, 2000])
 @over("count", [COUNT, 170])
-@over("times", [1, 40])
-def test_what_is_in_the_component_of_the_query_is_no_match(case, pairs, count, times):
+def test_what_is_in_the_component_of_the_query_is_no_match(case, pairs, count):
     tables, vectors, thresholds = case
-    members = np.tile(np.arange(0, count, 3, dtype=np.uint32), times)
+    members = np.arange(0, count, 3, dtype=np.uint32)
     forest = joined(count, pairs)
     labels = [*forest.labels().tolist(), *range(count, COUNT)]
     every = oracle.rows(tables.search(vectors[members], thresholds=thresholds, **LIMITS))
