@@ -41,6 +41,7 @@ cdef extern from "lines.h" nogil:
 cdef extern from "objects.h" nogil:
     enum:
         JSON_PATHS
+        JSON_SLACK
         JSON_STRING
         JSON_WHOLE_NUMBER
 

@@ -217,9 +217,6 @@ cdef extern from "ngrams/align.h" nogil:
 
 
 cdef extern from "ngrams/leaks.h" nogil:
-    enum:
-        LEAKS_LEAST_MOST
-
     struct leak_verdict:
         pass
 
@@ -232,15 +229,55 @@ cdef extern from "ngrams/leaks.h" nogil:
         align_run *runs
         int64_t run_count
 
-    bint leaks_are_near(
-        const int32_t *positions, const uint32_t *entries, int64_t count, int least, int64_t span
-    )
     bint leaks_judge(
         leak_work *work, align_words document, align_words item, const int64_t *weights,
         const align_run *seeds, int64_t count, int64_t least, int64_t number,
         leak_verdict *verdict
     )
     void leaks_free(leak_work *work)
+
+
+cdef extern from "ngrams/seeds.h" nogil:
+    enum:
+        SEEDS_LEAST_MOST
+
+    struct seed_posting:
+        uint32_t item
+        uint32_t start
+        uint32_t is_first
+
+    struct seed_postings:
+        const uint32_t *bounds
+        const seed_posting *all
+        int64_t entries
+        int64_t items
+
+    struct seed_rule:
+        const int32_t *least
+        const int64_t *spans
+        const uint8_t *is_counted
+        const uint8_t *is_whole
+
+    struct seed_pair:
+        pass
+
+    struct seed_found:
+        seed_pair *pairs
+        int64_t *bounds
+        int64_t pair_count
+        align_run *runs
+        uint32_t *entries
+        int64_t run_count
+
+    int64_t seeds_screen(
+        const seed_postings *postings, const seed_rule *rule, const ngram_hit *hits,
+        int64_t count, uint8_t *has_any, uint32_t *seen
+    )
+    bint seeds_find(
+        const seed_postings *postings, const seed_rule *rule, const ngram_hit *hits,
+        int64_t count, int64_t length, seed_found *found
+    )
+    void seeds_free(seed_found *found)
 
 
 cdef extern from "ngrams/parts.h" nogil:
@@ -340,6 +377,8 @@ cdef extern from "project.h" nogil:
         SKETCH_FEATURES_MAX
         MOZ_WINDOW_MAX
         MOZ_TOKENS_MAX
+
+    int64_t sketch_place_words(const sketch_text *text, sketch_unit unit, int64_t *places)
 
     struct sketch_token:
         const uint8_t *content

@@ -393,6 +393,46 @@ class Ngrams:
         uint32 in the table.  They come by document, then as in `lengths`, then by position.
         """
 
+class Postings:
+    """Which items have the entries of a table of n-grams.
+
+    Entry e is in the items owners[i], from word starts[i] on, for i from bounds[e] to
+    bounds[e + 1]: int64[entries + 1], int64[k], int64[k].  `is_first`, bool[k]: one place of an
+    entry in an item.  There are so many `items`.
+    """
+
+    def __init__(
+        self, bounds: I64, owners: I64, starts: I64, is_first: npt.NDArray[np.bool_], items: int
+    ) -> None: ...
+    def screen(
+        self,
+        hits: npt.NDArray[np.void],
+        documents: int,
+        least: npt.NDArray[np.int32],
+        spans: I64,
+    ) -> tuple[npt.NDArray[np.bool_], U32]:
+        """Return which of some documents may have an item, and the entries of each, each once.
+
+        `hits`: see `Ngrams.find`, for one length.  A document may have an item i of which
+        least[i] different entries, at most 3, lie within spans[i] words.
+        """
+    def seeds(
+        self,
+        hits: npt.NDArray[np.void],
+        length: int,
+        least: npt.NDArray[np.int32],
+        spans: I64,
+        is_counted: npt.NDArray[np.bool_],
+        is_whole: npt.NDArray[np.bool_],
+    ) -> tuple[I64, I64, U32, I64]:
+        """Return the pairs of which the document may have the item, and all seeds of each.
+
+        Pairs int64[p, 2] of a document and an item; bounds int64[p + 1] of the seeds of each; the
+        entry of each seed, uint32[s]; and its place in the document and the item and its `length`,
+        int64[s, 3].  They come by document, item, place in the document and in the item.  An entry
+        counts as in `screen` if is_counted[e], all entries of item i if is_whole[i].
+        """
+
 def align(
     documents: tuple[I64, U64],
     items: tuple[I64, U64],
@@ -409,18 +449,6 @@ def align(
 
     Passages come by pair, then by run, with the fields `pair`, `document_start`, `document_stop`,
     `item_start`, `item_stop`; stops are not in them.
-    """
-
-def are_near(
-    bounds: I64,
-    positions: npt.NDArray[np.int32],
-    entries: U32,
-    least: npt.NDArray[np.int32],
-    spans: I64,
-) -> npt.NDArray[np.bool_]:
-    """Return which pairs have least[p] different entries, at most 3, within spans[p] words.
-
-    Pair p has the entries bounds[p] .. bounds[p + 1], at ascending positions.
     """
 
 def judge_leaks(
@@ -442,6 +470,12 @@ def judge_leaks(
     also have those of further copies.
 
     Passages have the fields of `align`, `first_run` and `runs`: their runs, int64[r, 3], as seeds.
+    """
+
+def word_places(text: str, *, unit: str) -> I64:
+    """Return where each word begins and ends in the text, in characters: int64[n, 2].
+
+    `unit`: "words", "spaceless" or "whitespace".  The text is cut as it is.
     """
 
 def without_markup(text: str) -> tuple[str, npt.NDArray[np.bool_]]:

@@ -51,8 +51,6 @@ IMPORTERS = {
     "itemadapter": ["compat"],
     "threatexchange": ["compat"],
     "mcp": ["compat"],
-    "apsw": ["compat"],
-    "duckdb": ["compat"],
     "pydantic": ["compat"],
 }
 MODULES = sorted(

@@ -30,12 +30,12 @@ try:
         polytope_probe, polytope_reaches, sweep,
     )  # fmt: skip
     from simdb_ext._sketch import (
-        STRAYS, TURKIC, Ngrams, TextFingerprinter, TextSigner, Vocabulary, agreements, align,
-        are_near, are_utf8, band_keys, cleaned, count_texts, count_tokens, hash_parts, hash_words,
+        STRAYS, TURKIC, Ngrams, Postings, TextFingerprinter, TextSigner, Vocabulary, agreements,
+        align, are_utf8, band_keys, cleaned, count_texts, count_tokens, hash_parts, hash_words,
         is_utf8, judge_leaks, keys_of_one, ngrams, overlaps, part_bounds, part_keys, part_rest,
         project_and_sign_texts, project_features, project_moz, project_texts, project_tokens,
         quantise, quantise_one, sign_features, sign_texts, sign_tokens, sign_weighted,
-        without_markup,
+        without_markup, word_places,
     )  # fmt: skip
 except ImportError as error:
     # Python looks into the working folder first, so a checkout there hides an installation.

@@ -24,7 +24,6 @@ from simdb.core.errors import InputError, OptionError
 from simdb.core.matches import SharedSpan
 from simdb.core.stored_options import Resources
 from simdb.core.text_sketch import TextSketch
-from simdb.sketch.cutting import bounds_of_words, code_points
 from simdb.sketch.normalisation import cleaning_of, spelled
 from simdb.sketch.pipeline import Parts, Pipeline, Words
 
@@ -91,33 +90,14 @@ class WordOrder:
 
         A word that cleaning changes in number (a ligature of two) has the place of what it is in.
         """
-        return self.places_of([text])[0]
-
-    def places_of(self, texts: Sequence[str]) -> list[I64]:
-        """Return the places of the words of each of some texts, see `places`."""
         if not self._is_marked:
-            return self._places_of(texts)
-        both = [kernel.without_markup(text) for text in texts]
-        found = self._places_of([text for text, _ in both])
-        for at, (_, is_dropped) in enumerate(both):
-            if is_dropped.any():
-                kept, places = np.flatnonzero(~is_dropped), found[at]
-                found[at] = np.stack([kept[places[:, 0]], kept[places[:, 1] - 1] + 1], axis=1)
-        return found
-
-    def _places_of(self, texts: Sequence[str]) -> list[I64]:
-        if len(texts) == 1:
-            return [self._places(texts[0])]
-        # No word goes on from one text to the next.
-        is_plain = [self._cleaned(text) == text for text in texts]
-        places = self._bounds(BETWEEN.join(texts))
-        starts = offsets_of([len(text) + len(BETWEEN) for text in texts])
-        bounds = np.searchsorted(places[:, 0], starts).tolist()
-        each = zip(is_plain, bounds[:-1], bounds[1:], starts.tolist(), texts, strict=False)
-        return [
-            places[first:last] - start if plain else self._places(text)
-            for plain, first, last, start, text in each
-        ]
+            return self._places(text)
+        plain, is_dropped = kernel.without_markup(text)
+        places = self._places(plain)
+        if is_dropped.any():
+            kept = np.flatnonzero(~is_dropped)
+            places = np.stack([kept[places[:, 0]], kept[places[:, 1] - 1] + 1], axis=1)
+        return places
 
     def _places(self, text: str) -> I64:
         clean = self._cleaned(text)
@@ -162,11 +142,7 @@ class WordOrder:
         return kernel.cleaned(text, lowercase=sketch.lowercase, **how) if how else text
 
     def _bounds(self, text: str) -> I64:
-        codes = code_points(text, "replace")
-        starts, stops = bounds_of_words(codes, self._sketch.cutting)
-        bounds = np.empty((len(starts), 2), np.int64)
-        bounds[:, 0], bounds[:, 1] = starts, stops
-        return bounds
+        return kernel.word_places(text, unit=self._sketch.cutting)
 
 
 class Winnower(WordOrder):

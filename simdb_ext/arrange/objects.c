@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "cpu.h"
+
 #define EVERY(byte) (0x0101010101010101u * (uint64_t)(byte))
 
 struct scan {
@@ -23,33 +25,54 @@ struct wanted {
 
 static int scan_value(struct scan *scan, uint32_t found, struct wanted inner);
 
-/* Mark the quotation marks, backslashes and control characters among eight bytes.  The lowest mark
-   is right; those above it need not be. */
-static inline uint64_t specials(uint64_t word)
-{
-    uint64_t quotes = word ^ EVERY('"'), slashes = word ^ EVERY('\\');
+/* first_special: return the place of the first quotation mark, backslash or control character among
+   PART bytes, PART if there is none. */
+#if CPU_X86
 
-    return (((quotes - EVERY(1)) & ~quotes) | ((slashes - EVERY(1)) & ~slashes) |
-            ((word - EVERY(0x20)) & ~word)) & EVERY(0x80);
+/* Every such processor has these instructions. */
+enum { PART = 16 };
+
+static inline int first_special(const uint8_t *at)
+{
+    __m128i bytes = _mm_loadu_si128((const __m128i *)at);
+    __m128i marks = _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
+                                 _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
+    __m128i controls = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1F)), bytes);
+
+    return __builtin_ctz((uint32_t)_mm_movemask_epi8(_mm_or_si128(marks, controls)) | 1u << PART);
 }
 
+#else
+
+enum { PART = 8 };
+
+static inline int first_special(const uint8_t *at)
+{
+    uint64_t word, quotes, slashes, marks;
+
+    memcpy(&word, at, sizeof word);
+    quotes = word ^ EVERY('"');
+    slashes = word ^ EVERY('\\');
+    /* The lowest mark is right; those above it need not be. */
+    marks = (((quotes - EVERY(1)) & ~quotes) | ((slashes - EVERY(1)) & ~slashes) |
+             ((word - EVERY(0x20)) & ~word)) & EVERY(0x80);
+    return marks ? __builtin_ctzll(marks) / 8 : PART;
+}
+
+#endif
+
 /* Return the next special byte; a line feed, which is one, is at the end.  What is before it is
-   copied to `out` if there is one, which has room for eight bytes more. */
+   copied to `out` if there is one, which has room for JSON_SLACK bytes more. */
 static inline const uint8_t *next_special(const uint8_t *at, const uint8_t *end, uint8_t **out)
 {
     const uint8_t *begin = at;
     uint8_t *copy = out != NULL ? *out : NULL;
-    uint64_t word, marks;
+    int place = PART;
 
-    for (; end - at >= 8; at += 8) {
-        memcpy(&word, at, sizeof word);
+    for (; end - at >= PART && place == PART; at += place) {
         if (copy != NULL)
-            memcpy(copy + (at - begin), &word, sizeof word);
-        marks = specials(word);
-        if (marks) {
-            at += __builtin_ctzll(marks) / 8;
-            break;
-        }
+            memcpy(copy + (at - begin), at, PART);
+        place = first_special(at);
     }
     for (; *at >= 0x20 && *at != '"' && *at != '\\'; at++)
         if (copy != NULL)

@@ -59,7 +59,7 @@ def scan_objects(bytes content not None, texts, others):
     shape = paths.count, count
     sizes, lines = np.empty(count, np.int64), np.empty(count, np.uint8)
     addresses, lengths = np.empty(shape, np.uint64), np.empty(shape, np.int64)
-    kinds, spare = np.empty(shape, np.uint8), np.empty(len(content) + 8, np.uint8)
+    kinds, spare = np.empty(shape, np.uint8), np.empty(len(content) + JSON_SLACK, np.uint8)
     cdef int64_t[::1] sizes_out = sizes
     cdef int64_t[::1] lengths_out = lengths.reshape(-1)
     cdef uint64_t[::1] addresses_out = addresses.reshape(-1)

@@ -89,9 +89,16 @@ struct search_sifted {
     uint32_t place; /* of its stretch */
 };
 
+/* The same where it is held back. */
+struct search_near {
+    uint64_t key;
+    uint32_t entry; /* where it is in its column */
+    uint32_t place;
+};
+
 enum {
-    SEARCH_SIFTING = 8,    /* queries whose keys are compared together */
-    SEARCH_SIFTED_MIN = 16 /* room for keys that `sift` wants before each stretch */
+    SEARCH_SIFTING = 1 << 14, /* the most queries whose keys are compared together */
+    SEARCH_SIFTED_MIN = 16    /* room for keys that `sift` wants before each stretch */
 };
 
 /* What flipping bits costs, and how much may be spent. */
@@ -218,6 +225,12 @@ struct search_kernel {
     size_t (*sift)(struct search_stretch *stretches, size_t count,
                    const struct search_wanted *wanted, struct search_sifted *list, size_t room,
                    size_t *sifted);
+
+    /* Keep those of some keys whose signs may differ from those of the wanted one: the sizes of the
+       bits that count and differ sum up to at most `most`.  Return how many are kept. */
+    size_t (*drop_flipped)(struct search_near *list, size_t count,
+                           const struct search_wanted *wanted, const uint8_t *sizes,
+                           uint32_t most);
 
     /* Append to `hits` all tags that are near the tag of their range, as `measure` does. */
     size_t (*measure_tags)(struct search_tag_range *ranges, size_t count,

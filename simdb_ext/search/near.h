@@ -1,5 +1,5 @@
-/* `rotate`, `encode`, `near_headers` and `sift`: rotating packed vectors, their codes, the headers
-   near them, and keys near a tag.
+/* `rotate`, `encode`, `near_headers`, `sift` and `drop_flipped`: rotating packed vectors, their
+   codes, the headers near them, and keys near a tag.
 
     A list of vertices, or of vertices of several slices together, has cost << 16 | number. */
 #ifndef SIMDB_SEARCH_NEAR_H
@@ -199,6 +199,20 @@ static size_t finish(const struct polytope_lists *lists, int32_t cut, uint32_t *
     return count;
 }
 
+#if !VECTORS_X86
+
+/* Return the sum of the sizes of some bits. */
+static uint32_t add_sizes(const uint8_t *sizes, uint64_t bits)
+{
+    uint32_t sum = 0;
+
+    for (; bits != 0; bits &= bits - 1)
+        sum += sizes[__builtin_ctzll(bits)];
+    return sum;
+}
+
+#endif
+
 #if VECTORS == VECTORS_SCALAR
 
 static size_t sift(struct search_stretch *stretches, size_t count,
@@ -350,7 +364,10 @@ static size_t sift(struct search_stretch *stretches, size_t count,
         while (left > 0) {
             uint32_t some = left < VECTOR_WORDS ? left : VECTOR_WORDS;
             unsigned near = alike_of(keys, some, tag, bits, limit);
-            for (; near != 0; near &= near - 1)
+            /* Few have one near key and hardly any has two: the first is written unasked. */
+            list[found] = (struct search_sifted){keys + _tzcnt_u32(near), stretch->place};
+            found += near != 0;
+            for (near = _blsr_u32(near); near != 0; near = _blsr_u32(near))
                 list[found++] = (struct search_sifted){
                     keys + __builtin_ctz(near), stretch->place,
                 };
@@ -369,6 +386,19 @@ static size_t sift(struct search_stretch *stretches, size_t count,
 }
 
 #endif
+
+static size_t drop_flipped(struct search_near *list, size_t count,
+                           const struct search_wanted *wanted, const uint8_t *sizes, uint32_t most)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        uint32_t sum = add_sizes(sizes, (list[i].key ^ wanted->key) & wanted->counted);
+        list[kept] = list[i];
+        kept += sum <= most;
+    }
+    return kept;
+}
 
 /* Return whether at most POLYTOPE_PROBES_MAX sums of both lists cost at most `cut`. */
 static int has_few_sums(const struct polytope_lists *lists, int32_t cut)

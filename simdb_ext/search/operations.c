@@ -20,7 +20,7 @@
 const struct search_kernel VECTOR_JOINED(search_kernel, VECTOR_NAME) = {
     VECTOR_TEXT(VECTOR_NAME), permute, restore, first_reached, measure, measure_crowd, weigh,
     weigh_pairs, differ_pairs, near_hashes, flip, flip_first, level_floats, level_wholes,
-    level_packed, rotate, encode, add_shares, near_headers, sift, measure_tags,
+    level_packed, rotate, encode, add_shares, near_headers, sift, drop_flipped, measure_tags,
 };
 
 VECTOR_END

@@ -286,4 +286,27 @@ VECTOR_INLINE unsigned alike_of(const uint64_t *keys, uint32_t some, __m256i tag
     return _bzhi_u32(~far, some);
 }
 
+/* Return the sizes of 32 of some bits, from bit 32 * `half` on, of others 0. */
+VECTOR_INLINE __m256i sizes_of(const uint8_t *sizes, uint64_t bits, int half)
+{
+    const __m256i places = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202,
+                                              0x0303030303030303);
+    const __m256i single = _mm256_set1_epi64x((int64_t)0x8040201008040201);
+    __m256i each = _mm256_shuffle_epi8(_mm256_set1_epi32((int)(bits >> 32 * half)), places);
+    __m256i are_set = _mm256_cmpeq_epi8(_mm256_and_si256(each, single), single);
+
+    return _mm256_and_si256(are_set,
+                            _mm256_loadu_si256((const __m256i *)(sizes + 32 * half)));
+}
+
+/* Return the sum of the sizes of some bits. */
+VECTOR_INLINE uint32_t add_sizes(const uint8_t *sizes, uint64_t bits)
+{
+    __m256i both = _mm256_add_epi8(sizes_of(sizes, bits, 0), sizes_of(sizes, bits, 1));
+    __m256i sums = _mm256_sad_epu8(both, _mm256_setzero_si256());
+    __m128i half = _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+
+    return (uint32_t)(_mm_extract_epi64(half, 0) + _mm_extract_epi64(half, 1));
+}
+
 #endif

@@ -285,4 +285,12 @@ VECTOR_INLINE unsigned alike_of(const uint64_t *keys, uint32_t some, __m512i tag
     return _mm512_mask_cmple_epu64_mask(inside, _mm512_popcnt_epi64(difference), limit);
 }
 
+/* Return the sum of the sizes of some bits. */
+VECTOR_INLINE uint32_t add_sizes(const uint8_t *sizes, uint64_t bits)
+{
+    __m512i sums = _mm512_sad_epu8(_mm512_maskz_loadu_epi8(bits, sizes), _mm512_setzero_si512());
+
+    return (uint32_t)_mm512_reduce_add_epi64(sums);
+}
+
 #endif

@@ -7,14 +7,21 @@
 #include <stdlib.h>
 
 enum {
-    GROUP = SEARCH_SIFTING,
+    GROUP = 8,        /* queries that go through together */
     HELD = 512,       /* probes, and keys near enough, that are held back for their memory */
     WAITING = 96,     /* near keys that are held back where some matches are enough */
     CROWD = 64,       /* keys of the delta that are measured at a time */
     SEEN_BITS = 10,   /* of the number of ordinals that are remembered */
     AHEAD = 8,        /* matches between the request for a vector and its use */
-    PART_BITS = 6,    /* signs that are looked up together, */
-    PARTS = (64 + PART_BITS - 1) / PART_BITS /* and how often */
+    BATCH = SEARCH_SIFTING, /* queries whose probes are looked up in the order of tables, */
+    BATCH_LEAST = 2048,     /* if there are so many */
+    BATCH_BITS = 14,        /* of the number of a query */
+    REST_BITS = 32 - BATCH_BITS, /* of a header, that need not be the same in a bin */
+    BIN_KEYS = 1 << 14,     /* keys that the headers of a bin lead to, about */
+    BINS_MAX = 1024,
+    BINNED_MAX = BINS_MAX >> (POLYTOPE_CODE_BITS - REST_BITS), /* columns */
+    BATCH_PROBES = 1 << 21, /* probes that bins hold back, */
+    BATCH_NEAR = 1 << 18    /* and near keys */
 };
 
 static const uint32_t FLIPS_UNKNOWN = UINT32_MAX; /* no sum of weights is so large */
@@ -22,13 +29,15 @@ static const uint32_t FLIPS_UNKNOWN = UINT32_MAX; /* no sum of weights is so lar
 /* A header to look up. */
 struct probe {
     uint32_t header;
-    uint32_t place; /* number of the column * GROUP + number of the query */
+    uint32_t place; /* number of the column * SEARCH_SIFTING + number of the query */
 };
 
 /* What is known about the queries of a group. */
 struct group {
     size_t first; /* number of the first query in the request */
     size_t count;
+    uint32_t generation;
+    unsigned offset; /* of the first query among those whose probes are held back together */
     uint64_t firm[GROUP]; /* the bits of fingerprints that count */
     const struct polytope_limits *limits[GROUP];
     struct search_wanted wanted[GROUP]; /* in the runs */
@@ -37,7 +46,7 @@ struct group {
     struct search_weights weights[GROUP];
     uint8_t done[GROUP]; /* matches that were found, if they are counted */
     uint32_t flipped[GROUP]; /* the sum of weights whose signs may differ; FLIPS_UNKNOWN */
-    uint16_t flips[GROUP][PARTS][1 << PART_BITS]; /* of each set of signs that differ */
+    uint8_t sizes[GROUP][64]; /* of the weights behind the signs of fingerprints */
     int8_t unpacked[GROUP][2 * POLYTOPE_WIDTH_MAX];
 };
 
@@ -47,13 +56,36 @@ struct scratch {
     struct probe probes[HELD];
     struct search_stretch stretches[HELD];
     struct search_sifted sifted[HELD];
+    struct search_near near[HELD];
     const uint8_t *places[HELD];  /* vectors of the candidates, */
     uint32_t ordinals[HELD];      /* their ordinals */
     uint8_t queries[HELD];        /* and the numbers of their queries */
     float similarities[HELD];
     uint64_t seen[1 << SEEN_BITS]; /* generation << 32 | ordinal; what is lost is found twice */
-    uint32_t generation;           /* of the first query of this group */
-    struct group group;
+    uint32_t generation;           /* of the first query of the last group */
+    struct group groups[2];        /* that is looked up, and of a batch that is measured */
+};
+
+_Static_assert(BATCH == 1 << BATCH_BITS, "the number of a query has its bits");
+
+/* Probes of one column, for headers that begin with the same bits: each is the rest of the
+   header << BATCH_BITS | the number of the query. */
+struct bin {
+    uint32_t *probes;
+    size_t count;
+};
+
+/* What is held back of many queries. */
+struct batch {
+    size_t first, count; /* the queries, of those of the request */
+    struct search_wanted wanted[BATCH];
+    struct bin bins[BINS_MAX];
+    size_t bin_count, bin_room;      /* room for probes in each */
+    size_t first_bins[BINNED_MAX];   /* of each column, */
+    unsigned rest_bits[BINNED_MAX];  /* and how many bits the rest of a header has */
+    uint32_t ends[BATCH + 1];        /* of the near keys of each query */
+    uint32_t probes[BATCH_PROBES];
+    struct search_near near[BATCH_NEAR], sorted[BATCH_NEAR];
 };
 
 /* A search under way. */
@@ -62,8 +94,13 @@ struct searching {
     const struct polytope_request *request;
     struct search_found *found;
     struct scratch *scratch;
-    size_t probe_count, sifted_count;
-    size_t near; /* segment of the last vector */
+    struct group *group;
+    struct batch *batch; /* NULL: a group is searched by itself */
+    size_t probe_count;
+    const struct search_wanted *wanted; /* of the queries of the group or of the batch */
+    struct search_near *near;
+    size_t near_count, near_room;
+    size_t segment; /* of the last vector */
     uint32_t missing;
     int is_missing;
 };
@@ -73,21 +110,26 @@ size_t search_polytopes_scratch(void)
     return sizeof(struct scratch);
 }
 
-/* Prepare the next queries. */
-static void begin_group(struct searching *searching, size_t first)
+/* Return the number, in its group, of the query of a place. */
+static unsigned query_of(const struct searching *searching, uint32_t place)
+{
+    return place % SEARCH_SIFTING - searching->group->offset;
+}
+
+/* Prepare some queries, from query `first` of the request on. */
+static void begin_group(struct searching *searching, size_t first, size_t stop)
 {
     const struct polytope_request *request = searching->request;
     struct scratch *scratch = searching->scratch;
-    struct group *group = &scratch->group;
+    struct group *group = searching->group;
     const struct search_polytopes *tables = searching->tables;
     size_t width = tables->vectors.width;
 
     group->first = first;
-    group->count = request->count - first < GROUP ? request->count - first : GROUP;
+    group->count = stop - first < GROUP ? stop - first : GROUP;
+    group->offset = searching->batch == NULL ? 0 : (unsigned)(first - searching->batch->first);
     for (size_t i = 0; i < group->count; i++) {
         const uint8_t *query = request->queries + (first + i) * width;
-        search_kernel->rotate(query, width, tables->first_table,
-                              tables->first_table + tables->table_count, scratch->rotated[i][0]);
         group->firm[i] = polytope_firm(query, width);
         group->limits[i] = group->firm[i] == UINT64_MAX ? &request->all : &request->firm;
         group->wanted[i] = (struct search_wanted){
@@ -107,6 +149,20 @@ static void begin_group(struct searching *searching, size_t first)
     }
     /* Generations begin at 1, so a slot that was never used has none. */
     scratch->generation += scratch->generation == 0 ? 1 : GROUP;
+    group->generation = scratch->generation;
+}
+
+/* Rotate the queries of the group for all tables. */
+static void rotate_group(struct searching *searching)
+{
+    const struct search_polytopes *tables = searching->tables;
+    const struct group *group = searching->group;
+
+    for (size_t i = 0; i < group->count; i++)
+        search_kernel->rotate(
+            searching->request->queries + (group->first + i) * tables->vectors.width,
+            tables->vectors.width, tables->first_table,
+            tables->first_table + tables->table_count, searching->scratch->rotated[i][0]);
 }
 
 /* Return whether enough matches of a query are found. */
@@ -114,15 +170,16 @@ static int is_done(const struct searching *searching, unsigned query)
 {
     uint8_t enough = searching->request->enough;
 
-    return enough > 0 && searching->scratch->group.done[query] >= enough;
+    return enough > 0 && searching->group->done[query] >= enough;
 }
 
 /* Return whether a query has met this ordinal already; remember it. */
-static int is_seen(struct scratch *scratch, unsigned query, uint32_t ordinal)
+static int is_seen(struct searching *searching, unsigned query, uint32_t ordinal)
 {
+    struct scratch *scratch = searching->scratch;
     uint32_t mixed = (ordinal + query * 0x9E3779B9u) * 0x85EBCA6Bu;
     uint64_t *slot = &scratch->seen[mixed >> (32 - SEEN_BITS)];
-    uint64_t entry = (uint64_t)(scratch->generation + query) << 32 | ordinal;
+    uint64_t entry = (uint64_t)(searching->group->generation + query) << 32 | ordinal;
 
     if (*slot == entry)
         return 1;
@@ -136,14 +193,14 @@ static int is_joined(const struct searching *searching, unsigned query, uint32_t
     const struct polytope_request *request = searching->request;
 
     return request->parents != NULL && ordinal < request->parent_count
-           && find_root(request->parents, ordinal) == searching->scratch->group.roots[query];
+           && find_root(request->parents, ordinal) == searching->group->roots[query];
 }
 
 /* Measure `count` candidates of one query, from candidate `start` on. */
 static void weigh_some(struct searching *searching, size_t start, size_t count)
 {
     struct scratch *scratch = searching->scratch;
-    struct group *group = &scratch->group;
+    struct group *group = searching->group;
     unsigned query = scratch->queries[start];
 
     search_kernel->weigh(&group->weights[query], scratch->places + start, count,
@@ -160,74 +217,58 @@ static void weigh_some(struct searching *searching, size_t start, size_t count)
     }
 }
 
-/* Add up the weights of each set of signs of a query that a part has; only bits that count have
-   weights. */
-static void add_flips(struct searching *searching, unsigned query)
+/* Set the sizes of the weights of a query, and how much may differ in sign. */
+static void measure_signs(struct searching *searching, unsigned query)
 {
-    struct group *group = &searching->scratch->group;
+    struct group *group = searching->group;
     const struct search_weights *weights = &group->weights[query];
     size_t width = searching->tables->vectors.width;
-    uint16_t sizes[PARTS * PART_BITS] = {0};
+    uint8_t *sizes = group->sizes[query];
     uint32_t sum = 0;
 
-    for (uint64_t left = group->wanted[query].counted; left != 0; left &= left - 1) {
-        size_t i = (size_t)__builtin_ctzll(left);
-        sizes[i] = (uint16_t)abs(i < width ? weights->low[i] : weights->high[i - width]);
-        sum += sizes[i];
-    }
-    for (size_t part = 0; part < PARTS; part++) {
-        uint16_t *flips = group->flips[query][part];
-        flips[0] = 0;
-        for (unsigned set = 1; set < 1 << PART_BITS; set++)
-            flips[set] = (uint16_t)(flips[set & (set - 1)]
-                                    + sizes[part * PART_BITS + (size_t)__builtin_ctz(set)]);
+    for (size_t i = 0; i < 64; i++) {
+        int weight = i < width ? weights->low[i] : i < 2 * width ? weights->high[i - width] : 0;
+        sizes[i] = (uint8_t)abs(weight);
+        sum += group->wanted[query].counted >> i & 1 ? sizes[i] : 0;
     }
     const uint8_t *packed = searching->request->queries + (group->first + query) * width;
     int is_known = polytope_is_usual(packed, width);
     group->flipped[query] = (uint32_t)((is_known ? group->limits[query]->flipped : 1.0) * sum);
 }
 
-/* Drop near keys whose signs differ where the weights of the query are large. */
-static void drop_flipped(struct searching *searching)
+/* Drop near keys whose signs differ where the weights of the query are large; return how many are
+   left. */
+static size_t drop_flipped(struct searching *searching, struct search_near *near, size_t count)
 {
-    struct scratch *scratch = searching->scratch;
-    struct group *group = &scratch->group;
-    size_t stored = searching->tables->run_count * searching->tables->table_count * GROUP, kept = 0;
+    struct group *group = searching->group;
+    size_t kept = 0;
 
-    for (size_t i = 0; i < searching->sifted_count; i++) {
-        struct search_sifted sifted = scratch->sifted[i];
-        unsigned query = sifted.place % GROUP;
-        uint32_t flipped = 0;
-        uint64_t differing = *sifted.key ^ group->wanted[query].key;
-        /* A query is next to itself, where nothing differs; many have no other near key. */
-        if (sifted.place < stored && (differing & group->wanted[query].counted) != 0) {
-            if (group->flipped[query] == FLIPS_UNKNOWN)
-                add_flips(searching, query);
-            for (size_t part = 0; part < PARTS; part++, differing >>= PART_BITS)
-                flipped += group->flips[query][part][differing % (1 << PART_BITS)];
-        }
-        scratch->sifted[kept] = sifted;
-        kept += flipped == 0 || flipped <= group->flipped[query];
+    for (size_t start = 0, stop; start < count; start = stop) {
+        unsigned query = query_of(searching, near[start].place);
+        for (stop = start + 1; stop < count && query_of(searching, near[stop].place) == query;)
+            stop++;
+        if (group->flipped[query] == FLIPS_UNKNOWN)
+            measure_signs(searching, query);
+        memmove(near + kept, near + start, (stop - start) * sizeof *near);
+        kept += search_kernel->drop_flipped(near + kept, stop - start, &group->wanted[query],
+                                            group->sizes[query], group->flipped[query]);
     }
-    searching->sifted_count = kept;
+    return kept;
 }
 
 /* Read the ordinals of near keys, and request the memory that says whether they count. */
-static void read_ordinals(struct searching *searching)
+static void read_ordinals(struct searching *searching, const struct search_near *near, size_t count)
 {
     const struct search_polytopes *tables = searching->tables;
     const struct polytope_request *request = searching->request;
     struct scratch *scratch = searching->scratch;
 
-    for (size_t i = 0; i < searching->sifted_count; i++) {
-        const struct search_sifted *sifted = &scratch->sifted[i];
-        const struct polytope_column *column = &tables->columns[sifted->place / GROUP];
-        __builtin_prefetch(column->ordinals + (sifted->key - column->keys));
-    }
-    for (size_t i = 0; i < searching->sifted_count; i++) {
-        const struct search_sifted *sifted = &scratch->sifted[i];
-        const struct polytope_column *column = &tables->columns[sifted->place / GROUP];
-        uint32_t ordinal = column->ordinals[sifted->key - column->keys];
+    for (size_t i = 0; i < count; i++)
+        __builtin_prefetch(tables->columns[near[i].place / SEARCH_SIFTING].ordinals
+                           + near[i].entry);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t ordinal =
+            tables->columns[near[i].place / SEARCH_SIFTING].ordinals[near[i].entry];
         scratch->ordinals[i] = ordinal;
         search_fetch_filter(&tables->filter, ordinal);
         if (request->parents != NULL)
@@ -237,24 +278,25 @@ static void read_ordinals(struct searching *searching)
 
 /* Turn near keys, whose ordinals are read, into candidates, each ordinal once; return the number of
    candidates. */
-static size_t gather_candidates(struct searching *searching)
+static size_t gather_candidates(struct searching *searching, const struct search_near *near,
+                                size_t near_count)
 {
     const struct search_polytopes *tables = searching->tables;
     const struct polytope_request *request = searching->request;
     struct scratch *scratch = searching->scratch;
     size_t count = 0;
 
-    for (size_t i = 0; i < searching->sifted_count; i++) {
-        unsigned query = scratch->sifted[i].place % GROUP;
+    for (size_t i = 0; i < near_count; i++) {
+        unsigned query = query_of(searching, near[i].place);
         uint32_t ordinal = scratch->ordinals[i];
-        size_t number = scratch->group.first + query;
+        size_t number = searching->group->first + query;
         if (is_done(searching, query)
             || (request->members != NULL && ordinal == request->members[number])
             || (request->after != NULL && ordinal <= request->after[number])
             || search_is_left_out(&tables->filter, ordinal)
-            || is_seen(scratch, query, ordinal) || is_joined(searching, query, ordinal))
+            || is_seen(searching, query, ordinal) || is_joined(searching, query, ordinal))
             continue;
-        const uint8_t *vector = search_vector_at(&tables->vectors, ordinal, &searching->near);
+        const uint8_t *vector = search_vector_at(&tables->vectors, ordinal, &searching->segment);
         if (vector == NULL) {
             searching->missing = ordinal;
             searching->is_missing = 1;
@@ -269,74 +311,153 @@ static size_t gather_candidates(struct searching *searching)
     return count;
 }
 
-/* Measure the documents behind the near keys. */
-static void weigh_sifted(struct searching *searching)
+/* Measure the documents behind at most HELD near keys of the group. */
+static void weigh_near(struct searching *searching, struct search_near *near, size_t near_count)
 {
     struct scratch *scratch = searching->scratch;
 
-    if (searching->request->all.flipped < 1 || searching->request->firm.flipped < 1)
-        drop_flipped(searching);
-    read_ordinals(searching);
-    size_t count = gather_candidates(searching);
+    read_ordinals(searching, near, near_count);
+    size_t count = gather_candidates(searching, near, near_count);
     for (size_t start = 0, stop; start < count; start = stop) {
         for (stop = start + 1; stop < count && scratch->queries[stop] == scratch->queries[start];
              stop++)
             ;
         weigh_some(searching, start, stop - start);
     }
-    searching->sifted_count = 0;
+}
+
+/* Measure the documents behind near keys of runs, which say too little of large weights. */
+static void weigh_runs(struct searching *searching, struct search_near *near, size_t count)
+{
+    if (searching->request->all.flipped < 1 || searching->request->firm.flipped < 1)
+        count = drop_flipped(searching, near, count);
+    weigh_near(searching, near, count);
+}
+
+/* Order the near keys of a batch by their queries. */
+static void sort_near(struct searching *searching)
+{
+    struct batch *batch = searching->batch;
+
+    memset(batch->ends, 0, (batch->count + 1) * sizeof *batch->ends);
+    for (size_t i = 0; i < searching->near_count; i++)
+        batch->ends[batch->near[i].place % SEARCH_SIFTING + 1]++;
+    for (size_t query = 0; query < batch->count; query++)
+        batch->ends[query + 1] += batch->ends[query];
+    /* Where the keys of a query begin becomes where they end. */
+    for (size_t i = 0; i < searching->near_count; i++)
+        batch->sorted[batch->ends[batch->near[i].place % SEARCH_SIFTING]++] = batch->near[i];
+}
+
+/* Measure the documents behind the near keys of a batch, group by group. */
+static void weigh_batch(struct searching *searching)
+{
+    struct batch *batch = searching->batch;
+    struct group *group = searching->group;
+    size_t start = 0;
+
+    sort_near(searching);
+    searching->group = &searching->scratch->groups[1];
+    for (size_t query = 0; query < batch->count; query += GROUP) {
+        size_t last = query + GROUP < batch->count ? query + GROUP : batch->count;
+        size_t stop = batch->ends[last - 1];
+        if (start < stop)
+            begin_group(searching, batch->first + query, batch->first + batch->count);
+        for (size_t some; start < stop && !searching->is_missing; start += some) {
+            some = stop - start < HELD ? stop - start : HELD;
+            weigh_runs(searching, batch->sorted + start, some);
+        }
+    }
+    searching->group = group;
+}
+
+/* Measure the documents behind the near keys that are held back. */
+static void weigh_held(struct searching *searching)
+{
+    if (searching->batch == NULL)
+        weigh_runs(searching, searching->near, searching->near_count);
+    else
+        weigh_batch(searching);
+    searching->near_count = 0;
 }
 
 /* Sift the keys of some stretches. */
 static void sift_stretches(struct searching *searching, size_t count)
 {
-    struct scratch *scratch = searching->scratch;
-    struct search_stretch *stretches = scratch->stretches;
-    /* Where some matches are enough, most of many candidates would be measured for nothing. */
-    size_t room = searching->request->enough > 0 ? WAITING : HELD;
+    const struct polytope_column *columns = searching->tables->columns;
+    struct search_stretch *stretches = searching->scratch->stretches;
+    const struct search_sifted *list = searching->scratch->sifted;
 
     while (count > 0 && !searching->is_missing) {
-        size_t sifted;
+        size_t room = searching->near_room - searching->near_count, sifted;
         size_t finished = search_kernel->sift(
-            stretches, count, scratch->group.wanted, scratch->sifted + searching->sifted_count,
-            room - searching->sifted_count, &sifted);
-        searching->sifted_count += sifted;
+            stretches, count, searching->wanted, searching->scratch->sifted,
+            room < HELD ? room : HELD, &sifted);
+        for (size_t i = 0; i < sifted; i++)
+            searching->near[searching->near_count++] = (struct search_near){
+                *list[i].key,
+                (uint32_t)(list[i].key - columns[list[i].place / SEARCH_SIFTING].keys),
+                list[i].place,
+            };
         stretches += finished;
         count -= finished;
-        if (count > 0)
-            weigh_sifted(searching);
+        if (searching->near_room - searching->near_count < SEARCH_SIFTED_MIN)
+            weigh_held(searching);
         /* The keys of a crowd need not all be sifted for a query that has found enough of them. */
-        while (count > 0 && is_done(searching, stretches->place % GROUP)) {
+        while (count > 0 && is_done(searching, query_of(searching, stretches->place))) {
             stretches++;
             count--;
         }
     }
 }
 
-/* Look up the headers that are held back, and search the entries that they lead to. */
-static void look_up(struct searching *searching)
+/* Add the entries under a header to `count` stretches, if there are any; return their number. */
+static size_t add_stretch(struct searching *searching, size_t count, size_t number, uint32_t header,
+                          uint32_t place)
 {
-    const struct polytope_column *columns = searching->tables->columns;
-    struct scratch *scratch = searching->scratch;
+    const struct polytope_column *column = &searching->tables->columns[number];
+    uint64_t start = column->directory[header], stop = column->directory[header + 1];
+
+    stop = stop < column->count ? stop : column->count;
+    searching->scratch->stretches[count] = (struct search_stretch){
+        column->keys + start, (uint32_t)(stop - start), place,
+    };
+    __builtin_prefetch(column->keys + start);
+    __builtin_prefetch(column->keys + stop - 1);
+    return count + (start < stop);
+}
+
+/* Look up the headers of the group that are held back, and measure what they lead to. */
+static void look_up_held(struct searching *searching)
+{
+    const struct probe *probes = searching->scratch->probes;
     size_t count = 0;
 
-    for (size_t i = 0; i < searching->probe_count; i++) {
-        const struct probe *probe = &scratch->probes[i];
-        const struct polytope_column *column = &columns[probe->place / GROUP];
-        uint64_t start = column->directory[probe->header];
-        uint64_t stop = column->directory[probe->header + 1];
-        stop = stop < column->count ? stop : column->count;
-        if (start >= stop)
-            continue;
-        scratch->stretches[count++] = (struct search_stretch){
-            column->keys + start, (uint32_t)(stop - start), probe->place,
-        };
-        __builtin_prefetch(column->keys + start);
-        __builtin_prefetch(column->keys + stop - 1);
-    }
+    for (size_t i = 0; i < searching->probe_count; i++)
+        count = add_stretch(searching, count, probes[i].place / SEARCH_SIFTING, probes[i].header,
+                            probes[i].place);
     searching->probe_count = 0;
     sift_stretches(searching, count);
-    weigh_sifted(searching);
+    weigh_held(searching);
+}
+
+/* Look up the headers of one bin of a column, and sift the entries that they lead to. */
+static void look_up_bin(struct searching *searching, size_t number, size_t at)
+{
+    struct batch *batch = searching->batch;
+    struct bin *bin = &batch->bins[at];
+    uint32_t first = (uint32_t)(at - batch->first_bins[number]) << batch->rest_bits[number];
+
+    for (size_t start = 0, stop; start < bin->count && !searching->is_missing; start = stop) {
+        size_t count = 0;
+        stop = bin->count - start < HELD ? bin->count : start + HELD;
+        for (size_t i = start; i < stop; i++)
+            count = add_stretch(searching, count, number, first | bin->probes[i] >> BATCH_BITS,
+                                (uint32_t)number * SEARCH_SIFTING
+                                    + bin->probes[i] % SEARCH_SIFTING);
+        sift_stretches(searching, count);
+    }
+    bin->count = 0;
 }
 
 /* Hold back headers of one query in one table of a run. */
@@ -352,14 +473,35 @@ static void add_probes(struct searching *searching, size_t run, size_t table, un
         if (headers[i] - own->start >= own->length)
             continue;
         if (searching->probe_count == HELD) {
-            look_up(searching);
+            look_up_held(searching);
             if (searching->is_missing || is_done(searching, query))
                 return;
         }
         __builtin_prefetch(directory + headers[i]);
         __builtin_prefetch(directory + headers[i] + 1);
         scratch->probes[searching->probe_count++] =
-            (struct probe){headers[i], (uint32_t)(number * GROUP + query)};
+            (struct probe){headers[i], (uint32_t)(number * SEARCH_SIFTING + query)};
+    }
+}
+
+/* Hold back headers of one query of a batch in the bins of a column. */
+static void fill_bins(struct searching *searching, size_t run, size_t table, unsigned query,
+                      const uint32_t *headers, size_t count)
+{
+    const struct polytope_run *own = &searching->tables->runs[run];
+    struct batch *batch = searching->batch;
+    size_t number = run * searching->tables->table_count + table;
+    unsigned rest_bits = batch->rest_bits[number];
+    uint32_t rest = (1u << rest_bits) - 1;
+
+    for (size_t i = 0; i < count; i++) {
+        if (headers[i] - own->start >= own->length)
+            continue;
+        size_t at = batch->first_bins[number] + (headers[i] >> rest_bits);
+        struct bin *bin = &batch->bins[at];
+        bin->probes[bin->count++] = (headers[i] & rest) << BATCH_BITS | query;
+        if (bin->count == batch->bin_room)
+            look_up_bin(searching, number, at);
     }
 }
 
@@ -374,10 +516,15 @@ static void probe_table(struct searching *searching, size_t table, unsigned quer
     for (size_t run = 0, count = 0; run < searching->tables->run_count; run++) {
         unsigned width = runs[run].width;
         if (run == 0 || width != runs[run - 1].width || thresholds[run] != thresholds[run - 1]) {
-            int32_t cut = polytope_cut(thresholds[run], &scratch->group.units[query], own, width);
+            const struct polytope_unit *unit = &searching->group->units[query];
+            int32_t cut = polytope_cut(thresholds[run], unit, own, width);
             count = search_kernel->near_headers(own, width, cut, scratch->headers);
         }
-        add_probes(searching, run, table, query, scratch->headers, count);
+        if (searching->batch == NULL)
+            add_probes(searching, run, table, query, scratch->headers, count);
+        else
+            fill_bins(searching, run, table, searching->group->offset + query, scratch->headers,
+                      count);
     }
 }
 
@@ -387,7 +534,7 @@ static void probe_own(struct searching *searching)
     const struct search_polytopes *tables = searching->tables;
     struct scratch *scratch = searching->scratch;
 
-    for (unsigned query = 0; query < scratch->group.count; query++)
+    for (unsigned query = 0; query < searching->group->count; query++)
         for (size_t table = 0; table < tables->table_count; table++) {
             uint32_t code = search_kernel->encode(scratch->rotated[query][table]);
             for (size_t run = 0; run < tables->run_count; run++) {
@@ -395,7 +542,7 @@ static void probe_own(struct searching *searching)
                 add_probes(searching, run, table, query, &header, 1);
             }
         }
-    look_up(searching);
+    look_up_held(searching);
 }
 
 /* Compare the queries with all documents of the delta. */
@@ -404,10 +551,11 @@ static void scan_delta(struct searching *searching)
     const struct search_polytopes *tables = searching->tables;
     size_t number = tables->run_count * tables->table_count;
     const struct polytope_column *delta = &tables->columns[number];
-    struct group *group = &searching->scratch->group;
+    struct group *group = searching->group;
     struct search_bucket buckets[GROUP];
     struct search_hit list[CROWD];
     struct search_hits hits = {list, 0, CROWD};
+    struct search_near near[CROWD];
     size_t start = 0;
 
     for (size_t i = 0; i < group->count; i++)
@@ -421,22 +569,24 @@ static void scan_delta(struct searching *searching)
             search_kernel->measure_crowd(buckets + start, group->count - start, &hits);
         for (size_t i = 0; i < hits.count; i++) {
             uint32_t query = buckets[start + hits.list[i].bucket].query;
-            searching->scratch->sifted[searching->sifted_count++] = (struct search_sifted){
-                hits.list[i].place, (uint32_t)(number * GROUP + query),
+            near[i] = (struct search_near){
+                *hits.list[i].place, (uint32_t)(hits.list[i].place - delta->keys),
+                (uint32_t)(number * SEARCH_SIFTING + group->offset + query),
             };
         }
+        weigh_near(searching, near, hits.count);
         hits.count = 0;
         start += finished;
-        weigh_sifted(searching);
     }
 }
 
-/* Find the matches of the queries of a group. */
+/* Find the matches of the queries of a group; those of a batch only in the delta. */
 static void search_group_of(struct searching *searching)
 {
     const struct search_polytopes *tables = searching->tables;
-    const struct group *group = &searching->scratch->group;
+    const struct group *group = searching->group;
 
+    rotate_group(searching);
     if (tables->columns[tables->run_count * tables->table_count].count > 0)
         scan_delta(searching);
     if (searching->request->enough > 0)
@@ -445,19 +595,87 @@ static void search_group_of(struct searching *searching)
         for (size_t table = 0; table < tables->table_count; table++)
             if (!is_done(searching, query) && !searching->is_missing)
                 probe_table(searching, table, query);
-    look_up(searching);
+}
+
+/* Divide the columns into bins, each into as many as its keys need; return whether that can be. */
+static int divide_columns(const struct search_polytopes *tables, struct batch *batch)
+{
+    size_t columns = tables->run_count * tables->table_count, bins = BINS_MAX + 1;
+
+    for (uint64_t keys = BIN_KEYS; columns <= BINNED_MAX && bins > BINS_MAX; keys *= 2) {
+        bins = 0;
+        for (size_t i = 0; i < columns; i++) {
+            unsigned width = tables->runs[i / tables->table_count].width;
+            unsigned rest = width < REST_BITS ? width : REST_BITS;
+            while (rest > 0 && tables->columns[i].count >> (width - rest) > keys)
+                rest--;
+            batch->first_bins[i] = bins;
+            batch->rest_bits[i] = rest;
+            bins += (size_t)1 << (width - rest);
+        }
+    }
+    batch->bin_count = bins;
+    batch->bin_room = bins > 0 ? BATCH_PROBES / bins : 0;
+    for (size_t i = 0; i < bins && bins <= BINS_MAX; i++)
+        batch->bins[i] = (struct bin){batch->probes + i * batch->bin_room, 0};
+    return bins <= BINS_MAX;
+}
+
+/* Find the matches of some queries.  What leads to the same part of a table is looked up one after
+   the other, so that much finds its memory in the cache. */
+static void search_batch(struct searching *searching, size_t first, size_t count)
+{
+    struct batch *batch = searching->batch;
+    size_t columns = searching->tables->run_count * searching->tables->table_count;
+
+    batch->first = first;
+    batch->count = count;
+    for (size_t query = 0; query < count && !searching->is_missing; query += GROUP) {
+        begin_group(searching, first + query, first + count);
+        memcpy(batch->wanted + query, searching->group->wanted,
+               searching->group->count * sizeof *batch->wanted);
+        search_group_of(searching);
+    }
+    for (size_t at = 0, number = 0; at < batch->bin_count && !searching->is_missing; at++) {
+        number += number + 1 < columns && at == batch->first_bins[number + 1];
+        look_up_bin(searching, number, at);
+    }
+    weigh_held(searching);
 }
 
 int search_polytopes(const struct search_polytopes *tables, const struct polytope_request *request,
                      void *scratch, struct search_found *found, uint32_t *missing)
 {
-    struct searching searching = {tables, request, found, scratch, 0, 0, 0, 0, 0};
+    struct scratch *own = scratch;
+    struct searching searching = {
+        .tables = tables, .request = request, .found = found, .scratch = own,
+        .group = &own->groups[0], .wanted = own->groups[0].wanted, .near = own->near,
+        /* Where some matches are enough, most of many candidates would be measured for nothing. */
+        .near_room = request->enough > 0 ? WAITING : HELD,
+    };
+    struct batch *batch = NULL;
 
     found->count = 0;
-    for (size_t first = 0; first < request->count && !searching.is_missing; first += GROUP) {
-        begin_group(&searching, first);
-        search_group_of(&searching);
+    if (request->count >= BATCH_LEAST && request->enough == 0)
+        batch = malloc(sizeof *batch);
+    if (batch != NULL && divide_columns(tables, batch)) {
+        searching.batch = batch;
+        searching.wanted = batch->wanted;
+        searching.near = batch->near;
+        searching.near_room = BATCH_NEAR;
+        for (size_t first = 0, some; first < request->count && !searching.is_missing;
+             first += some) {
+            some = request->count - first < BATCH ? request->count - first : BATCH;
+            search_batch(&searching, first, some);
+        }
+    } else {
+        for (size_t first = 0; first < request->count && !searching.is_missing; first += GROUP) {
+            begin_group(&searching, first, request->count);
+            search_group_of(&searching);
+            look_up_held(&searching);
+        }
     }
+    free(batch);
     *missing = searching.missing;
     return !searching.is_missing;
 }

@@ -1,7 +1,9 @@
 /* Matches of packed vectors in the runs of all tables of cross-polytope keys.
 
-   Queries go through in groups of SEARCH_SIFTING.  Each step of a group requests the memory that
-   the next step reads: headers, directories, keys, ordinals, vectors. */
+   Queries go through in groups.  Each step of a group requests the memory that the next step reads:
+   headers, directories, keys, ordinals, vectors.  Of thousands of queries the headers are looked up
+   in the order of the tables, and their near keys then wait for the other headers of their
+   queries. */
 #ifndef SIMDB_SEARCH_POLYTOPES_H
 #define SIMDB_SEARCH_POLYTOPES_H
 

@@ -108,6 +108,123 @@ cdef int check_ngram(int n) except -1:
     return 0
 
 
+cdef class Postings:
+    """Which items have the entries of a table; see `_sketch.pyi`."""
+
+    cdef seed_postings postings
+    cdef object owners
+
+    def __cinit__(
+        self, const int64_t[::1] bounds not None, const int64_t[::1] owners not None,
+        const int64_t[::1] starts not None, is_first not None, int64_t items
+    ):
+        check_features(np.asarray(bounds), len(owners), None)
+        cdef const uint8_t[::1] marks = is_first.view(np.uint8)
+        if not len(owners) == len(starts) == len(marks) < 2**32:
+            raise ValueError("owners, starts and their marks are of different numbers, or too many")
+        for name, numbers, limit in (("item", owners, items), ("start", starts, 2**31)):
+            numbers = np.asarray(numbers)
+            if len(numbers) and not 0 <= numbers.min() <= numbers.max() < limit:
+                raise ValueError(f"an {name} is not from 0 to {limit - 1}")
+        ends, room = np.asarray(bounds).astype(np.uint32), np.empty((len(owners) + 1, 2), np.uint32)
+        cdef const uint32_t[::1] all_ends = ends
+        cdef uint32_t[:, ::1] content = room
+        cdef seed_posting *all_postings = <seed_posting *>&content[0, 0]
+        cdef Py_ssize_t at
+        for at in range(len(owners)):
+            all_postings[at].item = owners[at]
+            all_postings[at].start = starts[at]
+            all_postings[at].is_first = marks[at]
+        self.owners = (ends, room)
+        self.postings.bounds = &all_ends[0]
+        self.postings.all = all_postings
+        self.postings.entries = len(bounds) - 1
+        self.postings.items = items
+
+    def screen(self, hits, int64_t documents, least, spans):
+        """Return which documents may have an item, and the entries of each; see `_sketch.pyi`."""
+        cdef const uint8_t[::1] content = self.checked(hits, documents)
+        cdef seed_rule rule
+        self.take_rule(&rule, least, spans)
+        has_any, seen = np.zeros(documents, np.bool_), np.empty(len(hits), np.uint32)
+        if not len(hits):
+            return has_any, seen
+        cdef uint8_t[::1] marks = has_any.view(np.uint8)
+        cdef uint32_t[::1] out = seen
+        cdef int64_t written, count = len(hits)
+        with nogil:
+            written = seeds_screen(
+                &self.postings, &rule, <const ngram_hit *>&content[0], count, &marks[0], &out[0]
+            )
+        if written < 0:
+            raise MemoryError()
+        return has_any, seen[:written]
+
+    def seeds(self, hits, int length, least, spans, is_counted not None, is_whole not None):
+        """Return pairs of a document and an item, and their seeds; see `_sketch.pyi`."""
+        cdef const uint8_t[::1] content = self.checked(hits, 2**31)
+        cdef const uint8_t[::1] counted = is_counted.view(np.uint8), whole = is_whole.view(np.uint8)
+        cdef seed_rule rule
+        cdef seed_found found
+        cdef bint has_memory
+        cdef int64_t count = len(hits)
+        self.take_rule(&rule, least, spans)
+        if len(counted) != self.postings.entries or len(whole) != self.postings.items:
+            raise ValueError("there is not one mark for each entry and each item")
+        if not count:
+            empty = np.empty((0, 2), np.int64), np.zeros(1, np.int64), np.empty(0, np.uint32)
+            return *empty, np.empty((0, 3), np.int64)
+        rule.is_counted, rule.is_whole = &counted[0], &whole[0]
+        memset(&found, 0, sizeof(seed_found))
+        try:
+            with nogil:
+                has_memory = seeds_find(
+                    &self.postings, &rule, <const ngram_hit *>&content[0], count, length, &found
+                )
+            if not has_memory:
+                raise MemoryError()
+            return (
+                copied(found.pairs, (found.pair_count, 2), np.int64),
+                copied(found.bounds, (found.pair_count + 1,), np.int64),
+                copied(found.entries, (found.run_count,), np.uint32),
+                copied(found.runs, (found.run_count, 3), np.int64),
+            )
+        finally:
+            seeds_free(&found)
+
+    cdef object checked(self, hits, int64_t documents):
+        """Return hits as bytes, ValueError if one of them is not of an entry and a document."""
+        if hits.dtype != HIT:
+            raise ValueError(f"hits are {hits.dtype}, not {HIT}")
+        if len(hits) and hits["entry"].max() >= self.postings.entries:
+            raise ValueError("a hit is of an entry that is not there")
+        if len(hits) and not 0 <= hits["document"].min() <= hits["document"].max() < documents:
+            raise ValueError("a hit is of a document that is not there")
+        return np.ascontiguousarray(hits).view(np.uint8)
+
+    cdef int take_rule(self, seed_rule *rule, least, spans) except -1:
+        cdef const int32_t[::1] leasts = least
+        cdef const int64_t[::1] all_spans = spans
+        if not len(leasts) == len(all_spans) == self.postings.items:
+            raise ValueError("there is not one least number and one span for each item")
+        memset(rule, 0, sizeof(seed_rule))
+        if len(leasts):
+            if not 0 < np.min(least) <= np.max(least) <= SEEDS_LEAST_MOST:
+                raise ValueError(f"the least numbers are not from 1 to {SEEDS_LEAST_MOST}")
+            rule.least, rule.spans = &leasts[0], &all_spans[0]
+        return 0
+
+
+cdef object copied(const void *content, shape, dtype):
+    """Return an array with a copy of what is there."""
+    array = np.empty(shape, dtype)
+    cdef uint8_t[::1] out
+    if array.size:
+        out = array.reshape(-1).view(np.uint8)
+        memcpy(&out[0], content, len(out))
+    return array
+
+
 PASSAGE = np.dtype([
     (name, np.int64)
     for name in ("pair", "document_start", "document_stop", "item_start", "item_stop")
@@ -152,7 +269,6 @@ def judge_leaks(
     cdef const int64_t[::1] all_weights = weights, enough = least
     cdef uint8_t[::1] out = verdicts.view(np.uint8)
     cdef leak_verdict *verdict = <leak_verdict *>&out[0]
-    cdef uint8_t[::1] passages_out, runs_out
     cdef leak_work work
     cdef int64_t i
     cdef bint has_memory = True
@@ -170,40 +286,23 @@ def judge_leaks(
                     break
         if not has_memory:
             raise MemoryError()
-        places = np.empty(work.passage_count, LEAK_PASSAGE)
-        equal = np.empty((work.run_count, 3), np.int64)
-        if work.passage_count:
-            passages_out, runs_out = places.view(np.uint8), equal.reshape(-1).view(np.uint8)
-            memcpy(&passages_out[0], work.passages, len(passages_out))
-            memcpy(&runs_out[0], work.runs, len(runs_out))
-        return verdicts, places, equal
+        places = copied(work.passages, (work.passage_count,), LEAK_PASSAGE)
+        return verdicts, places, copied(work.runs, (work.run_count, 3), np.int64)
     finally:
         leaks_free(&work)
 
 
-def are_near(
-    const int64_t[::1] bounds not None, const int32_t[::1] positions not None,
-    const uint32_t[::1] entries not None, const int32_t[::1] least not None,
-    const int64_t[::1] spans not None,
-):
-    """Return whether enough entries of each pair are near one another; see `_sketch.pyi`."""
-    cdef int64_t i, count = bounds.shape[0] - 1
-    found = np.zeros(count, np.bool_)
-    if not len(positions) == len(entries) == bounds[count] or not len(least) == len(spans) == count:
-        raise ValueError("positions, entries and bounds are of different numbers")
-    if (np.diff(bounds) < 0).any() or bounds[0] or np.any(np.asarray(least) > LEAKS_LEAST_MOST):
-        raise ValueError(f"bounds do not ascend, or more than {LEAKS_LEAST_MOST} are needed")
-    if not len(positions):
-        return found
-    cdef uint8_t[::1] out = found.view(np.uint8)
+def word_places(str text not None, *, unit):
+    """Return where each word begins and ends in the text, in characters: int64[n, 2]."""
+    cdef sketch_text taken
+    cdef sketch_unit cutting = <sketch_unit><int>checked_name("unit", unit, UNITS)
+    cdef int64_t count
+    take_str(text, &taken)
+    places = np.empty((taken.length + 1, 2), np.int64)
+    cdef int64_t[:, ::1] out = places
     with nogil:
-        for i in range(count):
-            if bounds[i + 1] > bounds[i]:
-                out[i] = leaks_are_near(
-                    &positions[bounds[i]], &entries[bounds[i]], bounds[i + 1] - bounds[i],
-                    least[i], spans[i]
-                )
-    return found
+        count = sketch_place_words(&taken, cutting, &out[0, 0])
+    return places[:count]
 
 
 def without_markup(str text not None):

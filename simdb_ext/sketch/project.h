@@ -74,4 +74,9 @@ enum sketch_outcome sketch_moz_texts(const struct sketch_text *texts, int64_t co
                                      int is_replaced, int32_t *weights, int64_t *features,
                                      int64_t *done);
 
+/* Write where the words of a text begin and end, two positions each, and return their number:
+   `places` has room for a word of each character.  A lone surrogate is a question mark. */
+int64_t sketch_place_words(const struct sketch_text *text, enum sketch_unit unit,
+                           int64_t *places);
+
 #endif

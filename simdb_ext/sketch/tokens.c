@@ -106,14 +106,12 @@ static int is_other_digit(uint32_t code)
     return found;
 }
 
-/* Return the marks of a word in UTF-8. */
+/* Return the marks of a word in UTF-8 that does not begin with an ASCII character. */
 static uint64_t marks_of(const uint8_t *word, int64_t size)
 {
     uint32_t code = word[0];
-    int64_t length = code < 0xD9 ? 1 : code < 0xE0 ? 2 : code < 0xF0 ? 3 : 4;
+    int64_t length = code < 0xE0 ? 2 : code < 0xF0 ? 3 : 4;
 
-    if (length == 1)
-        return code - '0' < 10 ? SKETCH_NUMBER : 0;
     code = code & (0xFF >> (length + 1));
     for (int64_t i = 1; i < length; i++)
         code = code << 6 | (word[i] & 0x3F);
@@ -129,9 +127,11 @@ static void mark_tokens(struct sketch_scratch *scratch, int64_t count)
     uint64_t *first = scratch->first + scratch->held;
 
     for (int64_t i = 0; i < count; i++) {
-        uint32_t start = scratch->starts[i];
-        first[i] = (first[i] & ~(uint64_t)SKETCH_MARKS) |
-                   marks_of(scratch->copy + start, (int64_t)scratch->stops[i] - start);
+        const uint8_t *word = scratch->copy + scratch->starts[i];
+        uint64_t marks = (uint32_t)*word - '0' < 10 ? SKETCH_NUMBER : 0;
+        if (*word >= 0x80)
+            marks = marks_of(word, (int64_t)scratch->stops[i] - scratch->starts[i]);
+        first[i] = (first[i] & ~(uint64_t)SKETCH_MARKS) | marks;
     }
 }
 
@@ -167,6 +167,58 @@ static int is_inside(uint32_t code, enum sketch_unit unit)
     if (unit == SKETCH_WHITESPACE)
         return class != CLASS_SPACE;
     return class == CLASS_WORD || (class == CLASS_SPACELESS && unit == SKETCH_WORDS);
+}
+
+/* What a character of each class is: no part of a word, a part of one, or a word by itself. */
+enum { OUTSIDE, INSIDE, ALONE };
+
+static void kinds_of(enum sketch_unit unit, uint8_t *kinds)
+{
+    memset(kinds, unit == SKETCH_WHITESPACE ? INSIDE : OUTSIDE, CLASS_MASK + 1);
+    kinds[CLASS_SPACE] = OUTSIDE;
+    kinds[CLASS_WORD] = INSIDE;
+    if (unit != SKETCH_WHITESPACE)
+        kinds[CLASS_SINGLE] = ALONE;
+    if (unit != SKETCH_WHITESPACE)
+        kinds[CLASS_SPACELESS] = unit == SKETCH_WORDS ? INSIDE : ALONE;
+}
+
+/* Inline, so that the compiler knows the width of the text. */
+static inline int64_t place_words(struct sketch_text text, const uint8_t *kinds, int64_t *places)
+{
+    int64_t count = 0;
+    int last = OUTSIDE;
+
+    for (int64_t i = 0; i < text.length; i++) {
+        uint32_t code = character_at(&text, i);
+        int kind = kinds[unicode_class(unicode_is_surrogate(code) ? REPLACEMENT : code)];
+
+        if (kind == last && kind != ALONE)
+            continue;
+        if (last != OUTSIDE)
+            places[2 * count++ + 1] = i;
+        if (kind != OUTSIDE)
+            places[2 * count] = i;
+        last = kind;
+    }
+    if (last != OUTSIDE)
+        places[2 * count++ + 1] = text.length;
+    return count;
+}
+
+int64_t sketch_place_words(const struct sketch_text *text, enum sketch_unit unit, int64_t *places)
+{
+    struct sketch_text narrow = *text, middle = *text, wide = *text;
+    uint8_t kinds[CLASS_MASK + 1];
+
+    kinds_of(unit, kinds);
+    narrow.width = 1;
+    middle.width = 2;
+    wide.width = 4;
+    if (text->width == 1)
+        return place_words(narrow, kinds, places);
+    return text->width == 2 ? place_words(middle, kinds, places)
+                            : place_words(wide, kinds, places);
 }
 
 /* Hold a word that is longer than a window, hashed as it is read; return where it ends. */

@@ -154,22 +154,45 @@ static void check_sift(const struct search_kernel *scalar, const struct search_k
     static uint64_t keys[ROOM];
     static struct search_sifted expected[32 * 64], found[32 * 64];
     struct search_stretch stretches[32];
-    uint64_t tags[SEARCH_SIFTING], key = draw();
-    struct search_wanted wanted[SEARCH_SIFTING];
+    enum { WANTED = 100 };
+    uint64_t tags[WANTED], key = draw();
+    struct search_wanted wanted[WANTED];
     size_t count = draw_size(32);
     unsigned distance = (unsigned)below(66);
 
     draw_keys(keys, ROOM, key);
-    draw_keys(tags, SEARCH_SIFTING, key);
-    for (size_t i = 0; i < SEARCH_SIFTING; i++)
+    draw_keys(tags, WANTED, key);
+    for (size_t i = 0; i < WANTED; i++)
         wanted[i] = (struct search_wanted){tags[i], draw_counted(), draw_most(distance)};
     for (size_t i = 0; i < count; i++)
         stretches[i] = (struct search_stretch){keys + below(ROOM - 64), (uint32_t)draw_size(60),
-                                               (uint32_t)below(100)};
+                                               (uint32_t)below(WANTED)};
     size_t total = sifted(scalar, stretches, count, wanted, expected);
     compare_numbers(total, sifted(other, stretches, count, wanted, found), "sift",
                     other->name);
     compare(expected, found, total * sizeof *found, "sift", other->name);
+}
+
+static void check_drop_flipped(const struct search_kernel *scalar,
+                               const struct search_kernel *other)
+{
+    struct search_near near[2][64];
+    struct search_wanted wanted = {draw(), draw_counted(), 64};
+    uint64_t keys[64];
+    uint8_t sizes[64];
+    size_t count = draw_size(64);
+    uint32_t most = (uint32_t)below(below(2) ? 40 : 64 * 16);
+
+    draw_keys(keys, 64, wanted.key);
+    for (size_t i = 0; i < 64; i++) {
+        sizes[i] = (uint8_t)below(16);
+        near[0][i] = (struct search_near){keys[i], (uint32_t)draw(), (uint32_t)i};
+    }
+    memcpy(near[1], near[0], sizeof near[0]);
+    size_t kept = scalar->drop_flipped(near[0], count, &wanted, sizes, most);
+    compare_numbers(kept, other->drop_flipped(near[1], count, &wanted, sizes, most),
+                    "drop_flipped", other->name);
+    compare(near[0], near[1], kept * sizeof near[0][0], "drop_flipped", other->name);
 }
 
 /* Measure all ranges of tags, and resume whenever the hits have no more room. */
@@ -426,6 +449,7 @@ int main(int count, char **arguments)
             check_measure(search_variant(0), search_variant(index));
             check_measure_tags(search_variant(0), search_variant(index));
             check_sift(search_variant(0), search_variant(index));
+            check_drop_flipped(search_variant(0), search_variant(index));
             check_weigh(search_variant(0), search_variant(index));
             check_differ(search_variant(0), search_variant(index));
         }

@@ -13,6 +13,8 @@ from simdb.core.bits import bitmap
 from simdb.core.errors import CorruptError
 
 TABLES = 3
+# So many queries are looked up in the order of the tables, and more are not looked up together.
+BATCH, BATCHES = 2048 + 5, (1 << 14) + 700
 USUAL, NEAR = oracle.limits(), oracle.limits(17, 24)
 NOTHING = search_oracle.pair([])
 WIDTHS = [(7,), (13,), (18,), (22,), (13, 7), (18, 13, 7)]
@@ -90,6 +92,39 @@ def test_a_search_finds_what_a_double_loop_finds(search, widths, vector_width):
 
     assert sum(map(len, expected)) > 20
     assert oracle.rows(found) == expected
+
+
+@over(("widths", "vector_width"), CASES)
+def test_many_queries_find_what_a_double_loop_finds(search, widths, vector_width):
+    arguments, thresholds, queries, *_ = search_case(widths, vector_width)
+    marks, after, expected = left_out_case(widths, vector_width)
+    tables = search.Polytopes(*arguments, marks)
+    every = np.arange(BATCH) % len(queries)
+
+    found = tables.search(queries[every], thresholds=thresholds, **options(after=after[every]))
+
+    assert oracle.rows(found) == [expected[number] for number in every.tolist()]
+
+
+@pytest.mark.few(1)
+@over("widths", [(7,), (13, 7)])
+def test_more_queries_than_there_is_room_for_find_what_each_finds(search, widths):
+    arguments, _, queries, *_ = search_case(widths)
+    tables = search.Polytopes(*arguments, None)
+    every = np.arange(BATCHES) % len(queries)
+    # Hundreds of headers of each query, and in them dozens of keys that are near enough.
+    given = {"thresholds": np.array([9.0, 3.0][-len(widths) :], np.float32)}
+    given |= options(similarity=0.6, distance=42, delta_distance=64)
+    few = tables.search(queries, **given)
+
+    found = tables.search(queries[every], **given)
+
+    counts = np.diff(few[0])[every]
+    assert counts.sum() > BATCHES
+    assert np.diff(found[0]).tolist() == counts.tolist()
+    rows = np.concatenate([np.arange(*few[0][number : number + 2]) for number in every.tolist()])
+    for column, own in zip(found[1:], few[1:], strict=True):
+        assert (column == own[rows]).all()
 
 
 @over(("widths", "vector_width"), CASES[: len(WIDTHS)])
@@ -229,9 +264,10 @@ def test_similarity_and_distances_are_limits(search, similarity, distance):
 
 @over("width", [7, 13])
 @over("places", [(), (1,), (33, 64, 65), tuple(range(1, 128))])
-def test_searches_in_all_windows_are_one_search(search, width, places):
+@over("count", [9, BATCH])
+def test_searches_in_all_windows_are_one_search(search, width, places, count):
     vectors = oracle.near_vectors(5, 60)
-    queries = vectors[::7].copy()
+    queries = vectors[np.arange(count) * 7 % 60]
     columns = oracle.columns(vectors, range(60), width, TABLES)
     segments, thresholds = [(0, vectors)], np.array([1.5], np.float32)
     bounds = [each << (width - 7) for each in (0, *places, 128)]
@@ -311,8 +347,9 @@ def test_nothing_stored_and_nothing_asked_give_empty_results(search):
     assert all(oracle.rows(some.search(vectors, thresholds=thresholds, **options())))
 
 
+@over("is_many", [False, True])
 @over("place", range(0, 130, 9))
-def test_any_directory_gives_an_answer_or_none(search, place):
+def test_any_directory_gives_an_answer_or_none(search, place, is_many):
     vectors = oracle.near_vectors(10, 50)
     (keys, ordinals, directory), *others = oracle.columns(vectors, range(50), 7, TABLES)
     wrong = directory.copy()
@@ -321,7 +358,8 @@ def test_any_directory_gives_an_answer_or_none(search, place):
         64, [(0, vectors)], [[(keys, ordinals, wrong), *others]], NOTHING, None
     )
 
-    found = tables.search(vectors, thresholds=np.array([2.0], np.float32), **options())
+    queries = np.concatenate([vectors, *[vectors[::10]] * is_many * 400])
+    found = tables.search(queries, thresholds=np.array([2.0], np.float32), **options())
 
     assert all(0 <= row[0] < 50 for rows in oracle.rows(found) for row in rows)
 
@@ -337,6 +375,8 @@ def test_an_ordinal_without_a_vector_is_refused_by_name(search):
 
     with pytest.raises(CorruptError, match="ordinal 39 has no vector"):
         missing.search(vectors, thresholds=thresholds, **options())
+    with pytest.raises(CorruptError, match="ordinal 39 has no vector"):
+        missing.search(np.tile(vectors, (60, 1)), thresholds=thresholds, **options())
     with pytest.raises(CorruptError, match="ordinal 39 has no vector"):
         missing.search_one(vectors[39], thresholds, 0.3, USUAL, False, 10)
     with pytest.raises(CorruptError, match="ordinal 77 has no vector"):

@@ -36,9 +36,10 @@ def joined(count, pairs, seed=0):
 
 @over("pairs", [0, 1, 60, 150, 2000])
 @over("count", [COUNT, 170])
-def test_what_is_in_the_component_of_the_query_is_no_match(case, pairs, count):
+@over("times", [1, 40])
+def test_what_is_in_the_component_of_the_query_is_no_match(case, pairs, count, times):
     tables, vectors, thresholds = case
-    members = np.arange(0, count, 3, dtype=np.uint32)
+    members = np.tile(np.arange(0, count, 3, dtype=np.uint32), times)
     forest = joined(count, pairs)
     labels = [*forest.labels().tolist(), *range(count, COUNT)]
     every = oracle.rows(tables.search(vectors[members], thresholds=thresholds, **LIMITS))

@@ -1,5 +1,6 @@
-"""Numbers of texts against regular expressions and counters."""
+"""Numbers of texts against regular expressions and counters, and words against the kernel."""
 
+import random
 import re
 from collections import Counter
 
@@ -9,8 +10,9 @@ from hypothesis import given, strategies as st
 from over import over
 
 import simdb
+from simdb.core import kernel
 from simdb.core.stored_options import Resources
-from simdb.sketch.cutting import numbers_in
+from simdb.sketch.cutting import bounds_of_words, code_points, numbers_in
 from simdb.sketch.sketcher import Sketcher
 
 DIGITS = "0123456789\u0660\u0669\u0966\uff17\U0001d7d8"
@@ -67,3 +69,15 @@ def test_numbers_in_tags_do_not_count():
     found = Sketcher(simdb.Simhash(markup="html"), Resources()).numbers(pages)
 
     assert found[0] == found[1] != found[2]
+
+
+@over("unit", ["words", "spaceless", "whitespace"])
+def test_the_kernel_finds_the_same_words(unit):
+    chance = random.Random(7)
+    letters = "ab_7 -\n\xe9\u0301\u0e01\u0e31\u6570\u30a2\U00020000\U0001f600\x1f\ud800"
+    texts = ["", *("".join(chance.choices(letters, k=40)) for _ in range(100))]
+    texts += [text[:5] for text in texts] + ["ab c1", "caf\xe9 \xe9", "\u0e01 \u6570a"]
+    for text in texts:
+        places = np.stack(bounds_of_words(code_points(text, "replace"), unit), axis=1)
+
+        assert kernel.word_places(text, unit=unit).tolist() == places.tolist()

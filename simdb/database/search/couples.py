@@ -23,10 +23,10 @@ CHUNK_PAIRS = 1 << 16
 READ_DOCUMENTS = 1 << 18
 # So many rows of a table are swept by one thread.
 SWEPT_ROWS = 1 << 15
-LOOKUP_QUERIES = 1 << 13
+LOOKUP_QUERIES = 1 << 14
 LOOKUP_QUERIES_FIRST = 1 << 6
 # A batch has so many parts for each thread: the last ones end together, and few batches wait.
-LOOKUP_PARTS = 8
+LOOKUP_PARTS = 4
 # So many times larger is a batch than the one before, at most.
 LOOKUP_GROWTH = 4
 

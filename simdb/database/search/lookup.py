@@ -27,7 +27,7 @@ from simdb.plan import Criterion
 
 PART_QUERIES = 1 << 17
 # If similarities decide, all candidates of a part, a few dozen for each query, are in memory.
-PART_MEASURED = 1 << 13
+PART_MEASURED = 1 << 14
 
 # A method is loaded when it is first asked for.
 METHODS: dict[str, dict[str, Callable[[], Method]]] = {

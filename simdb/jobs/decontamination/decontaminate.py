@@ -27,7 +27,14 @@ from simdb.core.threads import mapped, thread_count
 from simdb.database import numbered
 from simdb.jobs.decontamination.items import NGRAM, ItemPart, Items, LeakRule, Scan
 from simdb.jobs.decontamination.judge import LeakJudge
-from simdb.jobs.decontamination.result import Decontaminated, Leak, leaks_of, marks, without
+from simdb.jobs.decontamination.result import (
+    Decontaminated,
+    FoundLeak,
+    Leak,
+    leaks_of,
+    marks,
+    without,
+)
 from simdb.jobs.deduplication.files import KeptDocuments, opened, paths_of, reading_of, records_of
 from simdb.jobs.deduplication.reference import ids_in, naming
 from simdb.jobs.deduplication.result import InMemory, Survivors
@@ -140,25 +147,31 @@ class ItemSearch:
             self.documents += len(found[0].has_any)
             yield self.documents
 
-    def leaks(self, texts: Callable[[I64], Texts]) -> list[Leak]:
-        """Return the leaks by document, the id of each is the position of its document.
+    def leaks(
+        self, texts: Callable[[I64], Texts], ids: Callable[[I64], Sequence[Any]]
+    ) -> dict[int, list[Leak]]:
+        """Return the leaks of each document, by the positions of documents.
 
-        `texts` returns the texts at some positions.
+        `texts`, `ids`: return the texts and the ids at some positions.
         """
         judge = LeakJudge(self.items, self._order, self._scan, self.documents, self._rule)
         positions = np.flatnonzero(self._scan.has_any)
         cuts = range(0, len(positions), JUDGED_DOCUMENTS)
         parts = (positions[at : at + JUDGED_DOCUMENTS] for at in cuts)
-        leaks: list[Leak] = []
-        for found in mapped(
+        found: list[FoundLeak] = []
+        for some in mapped(
             lambda some: self._judged(judge, *some),
             ((part, texts(part)) for part in parts),
             self._threads,
         ):
-            leaks += found
-        return leaks
+            found += some
+        leaks: dict[int, list[Leak]] = defaultdict(list)
+        places = [position for position, _ in found]
+        for (position, make), id in zip(found, ids(np.array(places, np.int64)), strict=True):
+            leaks[position].append(make(id=id))
+        return dict(leaks)
 
-    def _judged(self, judge: LeakJudge, positions: I64, texts: Texts) -> list[Leak]:
+    def _judged(self, judge: LeakJudge, positions: I64, texts: Texts) -> list[FoundLeak]:
         found = judge.judge(texts, positions)
         places = {position: at for at, position in enumerate(positions.tolist())}
         leaking = {each.document: texts[places[each.document]] for each in found}
@@ -203,16 +216,15 @@ class DecontaminationRun(ExitStack):
                 report(done)
         if begin is not None:
             begin("comparing documents with items")
-        leaks = self._search.leaks(lambda places: self._texts.texts(places.astype(np.uint32)))
-        self._own = by_document(leaks)
-        positions = np.array([leak.id for leak in leaks], np.int64)
-        ids = self.names.of(positions, as_read=True)
-        self._leaks = [replace(leak, id=id) for leak, id in zip(leaks, ids, strict=True)]
+        self._own = self._search.leaks(
+            lambda places: self._texts.texts(places.astype(np.uint32)),
+            lambda places: self.names.of(places, as_read=True),
+        )
         return self._kept(action, sources, field_named(text))
 
     def result(self, survivors: Survivors, kept: Bools, left_out: Skipped) -> Decontaminated:
         """Return the result, given what stays."""
-        return _result(survivors, kept, self._leaks, self._search, left_out)
+        return _result(survivors, kept, self._own, self._search, left_out)
 
     def _kept(self, action: str, sources: Sequence[str], wanted: Field) -> Bools:
         own, positions = self._own, np.array(sorted(self._own), np.int64)
@@ -363,14 +375,16 @@ class _CleaningCall(NamedTuple):
         for done in search.read(texts.batches()):
             if self.report is not None:
                 self.report(done)
-        leaks = search.leaks(texts.filled)
+        leaks = search.leaks(
+            texts.filled,
+            lambda places: places.tolist() if ids is None else [ids[at] for at in places.tolist()],
+        )
         kept = ~self.skipped.flags(len(texts))
         if self.on_null == DROP_NULLS:
             kept &= ~is_null
-        data = self._changed(rows, texts, by_document(leaks), kept)
-        named = leaks if ids is None else [replace(leak, id=ids[leak.id]) for leak in leaks]
+        data = self._changed(rows, texts, leaks, kept)
         held = InMemory(data, self.text, staying=self.staying)
-        return _result(held, kept, named, search, self.skipped.named(ids))
+        return _result(held, kept, leaks, search, self.skipped.named(ids))
 
     def of_files(self, paths: Sequence[str], reading: files.SourceOptions) -> Decontaminated:
         """Return what becomes of the documents in files."""
@@ -413,21 +427,18 @@ def _of_one_type(own: dict[Any, list[Leak]]) -> dict[Any, list[Leak]]:
 
 
 def _result(
-    survivors: Survivors, kept: Bools, leaks: Sequence[Leak], search: ItemSearch, left_out: Skipped
+    survivors: Survivors,
+    kept: Bools,
+    leaks: dict[int, list[Leak]],
+    search: ItemSearch,
+    left_out: Skipped,
 ) -> Decontaminated:
-    """Return the result of a search, given what stays and the leaks by ids."""
-    found = {leak.item for leak in leaks}
+    """Return the result of a search, given what stays and the leaks of each document."""
+    every = [leak for own in leaks.values() for leak in own]
+    found = {leak.item for leak in every}
     items = search.items
     leaked = [item for item in items.ids if item in found]
     return Decontaminated(
-        survivors=survivors, kept=kept, found=leaks, items=len(items.ids), leaked=leaked,
+        survivors=survivors, kept=kept, found=every, items=len(items.ids), leaked=leaked,
         short=items.short, common=items.common, words=search.words, left_out=left_out,
     )  # fmt: skip
-
-
-def by_document(leaks: Iterable[Leak]) -> dict[Any, list[Leak]]:
-    """Return the leaks of each document."""
-    found: dict[Any, list[Leak]] = defaultdict(list)
-    for leak in leaks:
-        found[leak.id].append(leak)
-    return dict(found)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simdb.core import kernel
-from simdb.core.arrays import is_first, offsets_of, ranges, sorted_unique, sums_of
+from simdb.core.arrays import is_first, offsets_of, sorted_unique
 from simdb.core.arrow import Texts
 from simdb.core.checks import one_of, share, whole
 from simdb.core.dtypes import F64, I64, U32, U64, Bools
@@ -87,8 +87,7 @@ class Items:
 
     `ids`: the items, in their order.  Sequence s has words[offsets[s] : offsets[s + 1]], each with
     its `weights`, and the n-grams grams[firsts[s] : firsts[s + 1]], each an entry of the table or
-    -1 for a template.  Entry e is in the sequences `owners`, from word `starts` on, at the postings
-    bounds[e] .. bounds[e + 1].
+    -1 for a template.  `postings`: where the first places of each entry in the sequences are.
     """
 
     def __init__(
@@ -141,11 +140,11 @@ class Items:
         place = np.arange(len(own))
         rank = place - np.maximum.accumulate(np.where(is_new, place, 0))
         is_posting = (rank < PLACES_MOST) & (entries >= 0)
-        self.owners = own[is_posting]
-        self.starts = ascending[is_posting] - self.firsts[self.owners]
-        self.is_first = is_new[is_posting]
-        self.bounds = offsets_of(np.bincount(entries[is_posting], minlength=self.entries))
-        self.entry_counts = np.bincount(self.owners[self.is_first], minlength=len(self))
+        owners, is_new = own[is_posting], is_new[is_posting]
+        starts = ascending[is_posting] - self.firsts[owners]
+        bounds = offsets_of(np.bincount(entries[is_posting], minlength=self.entries))
+        self.postings = kernel.Postings(bounds, owners, starts, is_new, len(self))
+        self.entry_counts = np.bincount(owners[is_new], minlength=len(self))
         is_told = np.empty(len(grams), np.bool_)
         is_told[ascending] = rank < PLACES_MOST
         self.is_told = self.words_under(is_told)
@@ -202,73 +201,11 @@ class Items:
         return least.astype(np.int32), 2 * self.sizes + NEAR_MORE
 
 
-class Seeds(NamedTuple):
-    """N-grams that documents and items share: pair p has those from bounds[p] to bounds[p + 1].
-
-    They come by document, item, position in the document and start in the item.
-    """
-
-    documents: I64  # of pairs
-    sequences: I64
-    bounds: I64
-    entries: U32  # of seeds
-    positions: npt.NDArray[np.int32]
-    starts: I64
-
-    @classmethod
-    def of(cls, hits: Hits, items: Items, is_wanted: Bools | None = None) -> "Seeds":
-        """Return the seeds of what was found in documents; of some postings only."""
-        entries = np.ascontiguousarray(hits["entry"])
-        counts = items.bounds[1:][entries] - items.bounds[entries]
-        places = ranges(items.bounds[entries], counts)
-        which = np.repeat(np.arange(len(hits)), counts)
-        if is_wanted is not None:
-            is_kept = is_wanted[places]
-            places, which = places[is_kept], which[is_kept]
-        pairs = hits["document"].astype(np.int64)[which] * len(items) + items.owners[places]
-        # Hits come by document and position, postings by start.
-        order = np.argsort(pairs, kind="stable")
-        pairs, which = pairs[order], which[order]
-        firsts = np.flatnonzero(np.diff(pairs, prepend=-1))
-        count = max(len(items), 1)
-        return cls(
-            pairs[firsts] // count, pairs[firsts] % count, np.append(firsts, len(pairs)),
-            entries[which], hits["position"].astype(np.int32)[which],
-            items.starts[places[order]],
-        )  # fmt: skip
-
-    def are_near(self, least: npt.NDArray[np.int32], spans: I64) -> Bools:
-        """Return which pairs have so many n-grams within so many words; both of each sequence."""
-        own = self.sequences
-        found: Bools = kernel.are_near(
-            self.bounds, self.positions, self.entries, least[own], spans[own]
-        )
-        return found
-
-    def chosen(self, is_pair: Bools, is_seed: Bools | None = None) -> "Seeds":
-        """Return some pairs, and of each the seeds that are wanted."""
-        counts = np.diff(self.bounds)
-        is_kept = np.repeat(is_pair, counts)
-        if is_seed is not None:
-            is_kept &= is_seed
-        bounds = offsets_of(sums_of(is_kept, self.bounds)[is_pair])
-        return Seeds(
-            self.documents[is_pair], self.sequences[is_pair], bounds,
-            self.entries[is_kept], self.positions[is_kept], self.starts[is_kept],
-        )  # fmt: skip
-
-    def runs(self, n: int) -> I64:
-        """Return the seeds as runs of equal words for the kernel: int64[r, 3]."""
-        lengths = np.full(len(self.starts), n)
-        return np.stack([self.positions.astype(np.int64), self.starts, lengths], axis=1)
-
-
 class SeenGrams(NamedTuple):
-    """What some documents have: bool[n], if an item may be there; n-grams and in how many each."""
+    """What some documents have: bool[n], if an item may be there; the n-grams of each."""
 
     has_any: Bools
     entries: U32
-    counts: I64
 
 
 class Scan:
@@ -286,17 +223,13 @@ class Scan:
         items = self._items
         offsets, words = self._order.words(texts, errors=self._errors, start=start)
         hits = items.table.find(offsets, words, [items.n])
-        both = hits["document"].astype(np.uint64) << np.uint64(32) | hits["entry"]
-        entries, counts = np.unique(sorted_unique(both).astype(np.uint32), return_counts=True)
-        has_any = np.zeros(len(offsets) - 1, np.bool_)
-        seeds = Seeds.of(hits, items, items.is_first)
-        has_any[seeds.documents[seeds.are_near(*items.near(items.entry_counts))]] = True
-        return SeenGrams(has_any, entries, counts), len(words)
+        seen = items.postings.screen(hits, len(offsets) - 1, *items.near(items.entry_counts))
+        return SeenGrams(*seen), len(words)
 
     def add(self, found: tuple[SeenGrams, int]) -> None:
         """Count what `look` returned, in the order of the documents."""
         seen, words = found
-        self.frequencies[seen.entries] += seen.counts
+        np.add.at(self.frequencies, seen.entries, 1)
         self._has_any.append(seen.has_any)
         self.words += words
 

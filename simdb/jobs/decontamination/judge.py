@@ -10,7 +10,7 @@ import numpy as np
 from simdb.core import kernel
 from simdb.core.arrays import offsets_of, ranges, sorted_unique, sums_of
 from simdb.core.arrow import Texts
-from simdb.core.dtypes import I64, Bools
+from simdb.core.dtypes import I64, U32, Bools
 from simdb.jobs.decontamination.items import (
     ANY,
     EXACT_WORDS,
@@ -19,7 +19,6 @@ from simdb.jobs.decontamination.items import (
     Items,
     LeakRule,
     Scan,
-    Seeds,
 )
 from simdb.sketch import WordOrder
 
@@ -35,25 +34,33 @@ OTHER_NUMBERS = 25
 class Passage(NamedTuple):
     """Words of a document that are, but for changes, words of an item; stops are not in it.
 
-    `runs`: the equal words, int64[r, 3]: positions in the document and in the item, number.
+    `runs`: the equal words: positions in the document and in the item, number.
     """
 
     document_start: int
     document_stop: int
     item_start: int
     item_stop: int
-    runs: I64
+    runs: list[list[int]]
 
     @property
     def gaps(self) -> list[tuple[tuple[int, int], tuple[int, int]]]:
         """Where words differ: from and to which word of the document, and of the item."""
-        rows = self.runs.tolist()
-        ends = ((at + size, own + size) for at, own, size in rows)
+        ends = [(at + size, own + size) for at, own, size in self.runs]
         return [
             ((end, start), (own_end, own_start))
-            for (end, own_end), (start, own_start, _) in zip(ends, rows[1:], strict=False)
+            for (end, own_end), (start, own_start, _) in zip(ends, self.runs[1:], strict=False)
             if (end, own_end) != (start, own_start)
         ]
+
+
+class Seeds(NamedTuple):
+    """N-grams that documents and items share; see `kernel.Postings.seeds`."""
+
+    pairs: I64
+    bounds: I64
+    entries: U32
+    runs: I64
 
 
 class FoundItem(NamedTuple):
@@ -102,41 +109,38 @@ class LeakJudge:
     def judge(self, texts: Texts, documents: I64) -> list[FoundItem]:
         """Return the items that are in some documents, given by their texts and positions."""
         items, (offsets, words) = self._items, self._order.words(texts, errors="replace")
-        seeds = Seeds.of(items.table.find(offsets, words, [items.n]), items)
-        seeds = seeds.chosen(self._may_be(seeds))
-        pairs = np.stack([seeds.documents, seeds.sequences], axis=1)
+        hits = items.table.find(offsets, words, [items.n])
+        # Pairs with enough n-grams that are not common near one another.
+        seeds = Seeds(
+            *items.postings.seeds(hits, items.n, *self._near, self._is_seed_rare, self._is_whole)
+        )
+        sequences = seeds.pairs[:, 1]
         # A little less is enough here, so that rounding decides nothing.
         least = np.floor(self._least * self._totals * (1 - 1e-12)).astype(np.int64)
         verdicts, passages, runs = kernel.judge_leaks(
-            (offsets, words), (items.offsets, items.words), pairs, seeds.bounds,
-            seeds.runs(items.n), self._weights, np.maximum(least[seeds.sequences], 1),
+            (offsets, words), (items.offsets, items.words), seeds.pairs, seeds.bounds,
+            seeds.runs, self._weights, np.maximum(least[sequences], 1),
         )  # fmt: skip
-        found = np.flatnonzero(self._decide(seeds.sequences, verdicts))
+        found = np.flatnonzero(self._decide(sequences, verdicts))
         places = np.searchsorted(passages["pair"], [found, found + 1]).T.tolist()
-        sequences = seeds.sequences[found]
+        sequences = sequences[found]
         coverages = verdicts["covered"][found] / self._totals[sequences]
         columns = (
-            documents[seeds.documents[found]], sequences, coverages,
+            documents[seeds.pairs[found, 0]], sequences, coverages,
             self._hits(seeds, found, passages), *self._rarest(seeds, found),
         )  # fmt: skip
-        shown, rows = passages.tolist(), zip(*(each.tolist() for each in columns), strict=True)
+        shown, equal = passages.tolist(), runs.tolist()
+        rows = zip(*(each.tolist() for each in columns), strict=True)
         return [
             FoundItem(
                 *row,
                 [
-                    Passage(*spans, runs[at : at + count])  # type: ignore[call-arg]
+                    Passage(*spans, equal[at : at + count])  # type: ignore[call-arg]
                     for _, *spans, at, count in sorted(shown[first:last])
                 ],
             )
             for row, (first, last) in zip(rows, places, strict=True)
         ]
-
-    def _may_be(self, seeds: Seeds) -> Bools:
-        """Return which pairs have enough n-grams that are not common near one another."""
-        is_rare = self._is_seed_rare[seeds.entries]
-        is_rare |= np.repeat(self._is_whole[seeds.sequences], np.diff(seeds.bounds))
-        every = np.ones(len(seeds.documents), np.bool_)
-        return seeds.chosen(every, is_rare).are_near(*self._near)
 
     def _decide(self, sequences: I64, verdicts: Hits) -> Bools:
         """Return of which pairs the document has the item."""
@@ -161,7 +165,7 @@ class LeakJudge:
         stops = rank * step + np.maximum(own["item_start"], own["item_stop"] - items.n + 1)
         # What passages before have is not counted again.
         known = np.append(0, np.maximum.accumulate(stops)[:-1])[: len(stops)]
-        firsts = items.firsts[seeds.sequences[own["pair"]]] - rank * step
+        firsts = items.firsts[seeds.pairs[own["pair"], 1]] - rank * step
         counts = self._rare_counts
         starts = np.minimum(np.maximum(starts, known), stops)
         each = counts[firsts + stops] - counts[firsts + starts]
@@ -175,6 +179,6 @@ class LeakJudge:
         sizes = np.diff(seeds.bounds)[pairs]
         own = ranges(seeds.bounds[pairs], sizes)
         # The least of both as one number: starts are below 2^32.
-        both = self._frequencies[seeds.entries[own]] << 32 | seeds.starts[own]
+        both = self._frequencies[seeds.entries[own]] << 32 | seeds.runs[own, 1]
         least = np.minimum.reduceat(both, offsets_of(sizes)[:-1])
         return least & 0xFFFFFFFF, least >> 32

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,6 +84,10 @@ COLUMNS = (
 )  # fmt: skip
 
 
+# The position of a document, and a leak without the id of it.
+FoundLeak = tuple[int, partial[Leak]]
+
+
 def leak_table(leaks: Sequence[Leak]) -> Any:
     """Return leaks as a pyarrow.Table; ids of several types in one column become text."""
     arrow = load_arrow("a table of leaks")
@@ -105,21 +110,17 @@ def leak_table(leaks: Sequence[Leak]) -> Any:
 
 def leaks_of(
     found: Sequence[FoundItem], texts: Mapping[int, str], items: Items, order: WordOrder
-) -> list[Leak]:
-    """Return what was found as leaks, whose `id` is the position of the document still.
+) -> list[FoundLeak]:
+    """Return what was found as leaks, each with the position of its document.
 
     `texts`: the documents.  Each part that has the words of what was found is a leak of its own.
     """
-    documents = {each.document: texts[each.document] for each in found}
-    sequences = {each.sequence for each in found}
-    own_texts = {id(part): part.text for each in sequences for part in items.parts[each]}
-    all_places = dict(zip(documents, order.places_of([*documents.values()]), strict=True))
-    all_own_places = dict(zip(own_texts, order.places_of([*own_texts.values()]), strict=True))
+    all_places = {document: order.places(text) for document, text in texts.items()}
     leaks = []
     for each in found:
-        text, places = documents[each.document], all_places[each.document]
+        text, places = texts[each.document], all_places[each.document]
         for part in items.parts[each.sequence]:
-            own, own_places = part.text, all_own_places[id(part)]
+            own, own_places = part.text, order.places(part.text)
             spans = tuple(_span(passage, places, own_places) for passage in each.passages)
             changed = tuple(
                 (_between(text, places, *at), _between(own, own_places, *at_own))
@@ -128,14 +129,12 @@ def leaks_of(
             )
             rarest = _between(own, own_places, each.rarest, each.rarest + items.n)
             first, last = min(span.start for span in spans), max(span.stop for span in spans)
-            leaks.append(
-                Leak(
-                    id=each.document, item=part.item, field=part.field,
-                    coverage=each.coverage, hits=each.hits, spans=spans, changed=changed,
-                    rarest=rarest, count=each.rarest_count,
-                    text=text[first:last], item_text=own,
-                )
+            leak = partial(
+                Leak, item=part.item, field=part.field, coverage=each.coverage, hits=each.hits,
+                spans=spans, changed=changed, rarest=rarest, count=each.rarest_count,
+                text=text[first:last], item_text=own,
             )  # fmt: skip
+            leaks.append((each.document, leak))
     return leaks
 
 

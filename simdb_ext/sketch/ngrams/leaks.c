@@ -9,34 +9,6 @@
 #define WORD 10
 #define SHIFT 3
 
-int leaks_are_near(const int32_t *positions, const uint32_t *entries, int64_t count, int least,
-                   int64_t span)
-{
-    /* The last different entries, the latest behind the others. */
-    uint32_t last[LEAKS_LEAST_MOST + 1];
-    int32_t place[LEAKS_LEAST_MOST + 1];
-    int held = 0;
-
-    for (int64_t i = 0; i < count; i++) {
-        int from = 0;
-        while (from < held && last[from] != entries[i])
-            from++;
-        if (from == held && held < least)
-            held++;
-        else if (from == held)
-            from = 0;
-        for (int j = from; j + 1 < held; j++) {
-            last[j] = last[j + 1];
-            place[j] = place[j + 1];
-        }
-        last[held - 1] = entries[i];
-        place[held - 1] = positions[i];
-        if (held == least && positions[i] - place[0] <= span)
-            return 1;
-    }
-    return 0;
-}
-
 static inline int64_t least_of(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static inline int64_t most_of(int64_t a, int64_t b) { return a > b ? a : b; }

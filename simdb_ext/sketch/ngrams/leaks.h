@@ -24,9 +24,6 @@
    words at the ends of a passage. */
 #define LEAKS_BETWEEN 23
 #define LEAKS_ENDS 4
-/* At most so many different n-grams have to be near one another. */
-#define LEAKS_LEAST_MOST 3
-
 /* What a document has of an item: `covered`, the weight of its words; `equal`, how many; `same`,
    how many numbers; `other`, how many numbers it has another one for. */
 struct leak_verdict {
@@ -59,11 +56,6 @@ struct leak_work {
     int64_t *covering; /* of each word of the item, by how many passages it is covered */
     int64_t word_room;
 };
-
-/* Return whether `least` different entries, at most LEAKS_LEAST_MOST, lie within `span` words;
-   positions ascend. */
-int leaks_are_near(const int32_t *positions, const uint32_t *entries, int64_t count, int least,
-                   int64_t span);
 
 /* Judge a pair by its seeds, which ascend by document, then by item.  `weights`: of each word of
    the item.  Words are marked (SKETCH_NUMBER).  If at least `least` is covered, the passages are

@@ -3,6 +3,7 @@
 #include "mix.h"
 
 #define HASHED 1024 /* n-grams whose hashes are made at a time; they stay in the cache */
+#define AHEAD 16    /* hashes of which the filter is requested before it is read */
 
 /* Return a word with the two bits of a hash in its word of the filter. */
 static inline uint64_t filter_bits(uint64_t hash)
@@ -33,10 +34,15 @@ void ngrams_filter(const uint64_t *hashes, int64_t count, uint64_t *filter, uint
         filter[hashes[i] & last_word] |= filter_bits(hashes[i]);
 }
 
+static inline uint64_t slot_of(const struct ngram_table *table, uint64_t hash)
+{
+    return table->shift < 64 ? hash >> table->shift : 0;
+}
+
 /* Return the place of a hash in the table, -1 if it is not there. */
 static inline int64_t place_of(const struct ngram_table *table, uint64_t hash)
 {
-    uint64_t slot = table->shift < 64 ? hash >> table->shift : 0;
+    uint64_t slot = slot_of(table, hash);
     uint32_t stop = table->directory[slot + 1];
 
     for (uint32_t i = table->directory[slot]; i < stop; i++)
@@ -45,11 +51,33 @@ static inline int64_t place_of(const struct ngram_table *table, uint64_t hash)
     return -1;
 }
 
+/* Write which hashes are in the table as far as the filter knows, and return how many.  What is
+   needed of the table is requested, a few hashes before it is read: all of it lies elsewhere. */
+static int64_t filter_hashes(const struct ngram_table *table, const uint64_t *hashes,
+                             int64_t count, int32_t *passed)
+{
+    int64_t kept = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t hash = hashes[i], bits = filter_bits(hash);
+        if (i + AHEAD < count)
+            __builtin_prefetch(&table->filter[hashes[i + AHEAD] & table->last_word]);
+        passed[kept] = (int32_t)i;
+        kept += (table->filter[hash & table->last_word] & bits) == bits;
+    }
+    for (int64_t i = 0; i < kept; i++)
+        __builtin_prefetch(&table->directory[slot_of(table, hashes[passed[i]])]);
+    for (int64_t i = 0; i < kept; i++)
+        __builtin_prefetch(&table->hashes[table->directory[slot_of(table, hashes[passed[i]])]]);
+    return kept;
+}
+
 int64_t ngrams_find(const struct ngram_table *table, const uint64_t *words,
                     const int64_t *offsets, int64_t documents, const int32_t *lengths,
                     int length_count, struct ngram_hit *hits, int64_t room)
 {
     uint64_t hashes[HASHED];
+    int32_t passed[HASHED];
     int64_t found = 0;
 
     for (int64_t d = 0; d < documents; d++)
@@ -58,17 +86,16 @@ int64_t ngrams_find(const struct ngram_table *table, const uint64_t *words,
             for (int64_t first = offsets[d]; first + n <= offsets[d + 1]; first += HASHED) {
                 int64_t left = offsets[d + 1] - first, most = HASHED + n - 1;
                 int64_t count = ngrams_hash(words + first, left < most ? left : most, n, hashes);
+                int64_t kept = filter_hashes(table, hashes, count, passed);
 
-                for (int64_t i = 0; i < count; i++) {
-                    uint64_t hash = hashes[i], bits = filter_bits(hash);
-                    int64_t entry;
-                    if ((table->filter[hash & table->last_word] & bits) != bits ||
-                        (entry = place_of(table, hash)) < 0)
+                for (int64_t i = 0; i < kept; i++) {
+                    int64_t entry = place_of(table, hashes[passed[i]]);
+                    if (entry < 0)
                         continue;
                     if (found < room)
-                        hits[found] = (struct ngram_hit){(int32_t)d,
-                                                         (int32_t)(first - offsets[d] + i),
-                                                         (uint32_t)entry};
+                        hits[found] = (struct ngram_hit){
+                            (int32_t)d, (int32_t)(first - offsets[d] + passed[i]),
+                            (uint32_t)entry};
                     found++;
                 }
             }

@@ -126,54 +126,76 @@ static inline int64_t after_comma(struct sketch_text text, int64_t at)
     (((code) == '<') | ((code) == '\\') | ((code) == '&') | (((code) == ']') & ((next) == '(')) | \
      (((code) == ',') & ((next) >= '0') & ((next) <= '9')))
 
-/* Define whether markup may begin at one of some characters: a loop that becomes vectors. */
-#define DEFINE_IS_ANY(name, type)                                                                 \
-    static inline int name(const type *some)                                                      \
+/* Define what marks of some characters at which it may begin, and returns whether there is any: a
+   loop that becomes vectors. */
+#define DEFINE_MARK(name, type)                                                                   \
+    static inline int name(const type *some, uint8_t *marks)                                      \
     {                                                                                             \
-        type any = 0;                                                                             \
+        uint8_t any = 0;                                                                          \
                                                                                                   \
         for (int i = 0; i < STRIDE; i++) {                                                        \
             type code = some[i], next = some[i + 1];                                              \
-            any |= (type)MAY_BEGIN(code, next);                                                   \
+            marks[i] = (uint8_t)MAY_BEGIN(code, next);                                            \
+            any |= marks[i];                                                                      \
         }                                                                                         \
         return any != 0;                                                                          \
     }
 
-DEFINE_IS_ANY(is_any_narrow, uint8_t)
-DEFINE_IS_ANY(is_any_middle, uint16_t)
-DEFINE_IS_ANY(is_any_wide, uint32_t)
+DEFINE_MARK(mark_narrow, uint8_t)
+DEFINE_MARK(mark_middle, uint16_t)
+DEFINE_MARK(mark_wide, uint32_t)
 
-static inline int is_any_at(struct sketch_text text, int64_t at)
+static inline int mark(struct sketch_text text, int64_t at, uint8_t *marks)
 {
     if (text.width == 1)
-        return is_any_narrow((const uint8_t *)text.characters + at);
-    return text.width == 2 ? is_any_middle((const uint16_t *)text.characters + at)
-                           : is_any_wide((const uint32_t *)text.characters + at);
+        return mark_narrow((const uint8_t *)text.characters + at, marks);
+    return text.width == 2 ? mark_middle((const uint16_t *)text.characters + at, marks)
+                           : mark_wide((const uint32_t *)text.characters + at, marks);
+}
+
+/* Return the position behind the markup at `at`, or `at` if there is none. */
+static inline int64_t after(struct sketch_text text, int64_t at)
+{
+    switch (code_at(text, at)) {
+    case '<': return after_tag(text, at);
+    case '\\': return after_command(text, at);
+    case ']': return after_target(text, at);
+    case '&': return after_entity(text, at);
+    case ',': return after_comma(text, at);
+    default: return at;
+    }
+}
+
+/* Return the first markup of those that may begin at `marks`, `start` if there is none. */
+static inline int64_t first_of(struct sketch_text text, int64_t start, const uint8_t *marks,
+                               int64_t *stop)
+{
+    for (int64_t part = 0; part < STRIDE; part += 8) {
+        uint64_t some;
+        memcpy(&some, marks + part, sizeof some);
+        for (int64_t i = part; some && i < part + 8; i++)
+            if (marks[i] && (*stop = after(text, start + i)) > start + i)
+                return start + i;
+    }
+    *stop = start;
+    return start;
 }
 
 /* Return where the first markup from `at` on begins, and put where it ends into `stop`. */
 static inline int64_t find(struct sketch_text text, int64_t at, int64_t *stop)
 {
-    int64_t looked = at; /* characters up to here are looked at one by one */
+    uint8_t marks[STRIDE];
 
-    for (; at < text.length; at++) {
-        while (at >= looked && text.length - at > STRIDE) {
-            looked = at + STRIDE;
-            if (is_any_at(text, at))
-                break;
-            at = looked;
-        }
-        switch (code_at(text, at)) {
-        case '<': *stop = after_tag(text, at); break;
-        case '\\': *stop = after_command(text, at); break;
-        case ']': *stop = after_target(text, at); break;
-        case '&': *stop = after_entity(text, at); break;
-        case ',': *stop = after_comma(text, at); break;
-        default: continue;
-        }
-        if (*stop > at)
-            return at;
+    for (; text.length - at > STRIDE; at += STRIDE) {
+        if (!mark(text, at, marks))
+            continue;
+        int64_t found = first_of(text, at, marks, stop);
+        if (*stop > found)
+            return found;
     }
+    for (; at < text.length; at++)
+        if ((*stop = after(text, at)) > at)
+            return at;
     *stop = text.length;
     return text.length;
 }
