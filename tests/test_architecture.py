@@ -51,6 +51,8 @@ IMPORTERS = {
     "itemadapter": ["compat"],
     "threatexchange": ["compat"],
     "mcp": ["compat"],
+    "apsw": ["compat"],
+    "duckdb": ["compat"],
     "pydantic": ["compat"],
 }
 MODULES = sorted(

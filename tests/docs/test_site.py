@@ -23,6 +23,7 @@ JOBS = {
     "against": doc_preparation.led,
     "contained": doc_preparation.library,
     "agents": lambda place: None,
+    "sql": lambda place: None,
     "crawlers": doc_preparation.night,
 }
 # Pages whose reader has names at hand, with what defines them.

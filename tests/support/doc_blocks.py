@@ -21,7 +21,7 @@ from simdb.cli.app import main  # noqa: E402
 
 # Packages that blocks use, and that are not needed to test simdb.
 OPTIONAL = {
-    "pandas", "polars", "duckdb", "imagehash", "PIL", "sklearn", "pdqhash",
+    "pandas", "polars", "duckdb", "apsw", "imagehash", "PIL", "sklearn", "pdqhash",
     "threatexchange", "faiss",
 }  # fmt: skip
 # Commands that a test cannot run: they install packages, serve for ever or need another machine.
