@@ -154,4 +154,29 @@ def test_a_crowd_is_found_with_the_members_that_few_others_match(monkeypatch, tm
         found = database.find_clusters(verify="estimate")
 
         assert [cluster.ids for cluster in found] == [list(range(400))]
-    assert compared[0] < 8
+    assert sum(compared) < 40
+
+
+def test_a_crowd_in_which_few_match_each_other_grows_while_it_is_compared(monkeypatch, tmp_path):
+    """Copies in which two words differ: two in a hundred pairs match."""
+    monkeypatch.setattr(buckets, "CROWD_MIN", 64)
+    monkeypatch.setattr(buckets, "CROWD_ROOTS", 0)
+    texts, compared, sweep = near_copies(400, changes=2), [], exhaustive.sweep_table
+
+    def swept(table, *arguments, rows=None, **options):
+        compared.append(rows)
+        return sweep(table, *arguments, rows=rows, **options)
+
+    monkeypatch.setattr(exhaustive, "sweep_table", swept)
+    with simdb.open(tmp_path / "db") as database:
+        database.insert_many(range(400), texts)
+        pairs = database.find_all(verify="estimate")
+        edges = list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+        compared.clear()
+
+        found = database.find_clusters(verify="estimate")
+
+        assert [cluster.ids for cluster in found] == components(range(400), edges)
+    assert len(edges) < 800
+    assert len(compared) > 3
+    assert sum(compared) < 320

@@ -1,12 +1,16 @@
 """Clusters without all their pairs: what is connected already is not compared again."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
+from near_copies import near_copies
 from oracle import components
 from weighted import fingerprints
 
 import simdb
 from simdb.database.search import buckets
+from simdb.database.search.methods import exhaustive, polytopes
 
 
 def grouped_weights(sizes, *, seed=1, noise=0.25):
@@ -87,3 +91,61 @@ def test_groups_that_nearly_touch_are_connected_as_their_pairs_are(made, monkeyp
 
     expected = components(range(len(weights)), edges(pairs))
     assert {frozenset(each) for each in clusters} == {frozenset(each) for each in expected}
+
+
+@pytest.mark.parametrize("beside", [0, 1 << 14])
+@pytest.mark.parametrize("delta", [0, 60])
+def test_groups_of_near_documents_are_compared_and_lose_nothing(made, monkeypatch, delta, beside):
+    weights = grouped_weights(HEAVY, seed=7)
+    database = made(weights, delta=delta)
+    found = edges(database.find_all(search="polytope"))
+    every = edges(database.find_all(search="exhaustive", recall=1.0))
+    calls, joining = [], exhaustive.joining
+
+    def counted(*arguments):
+        calls.append(arguments)
+        return joining(*arguments)
+
+    # The planner compares so few documents by itself.
+    monkeypatch.setattr(polytopes, "AUTO", "polytope")
+    monkeypatch.setattr(polytopes, "BESIDE_BUNCH", beside)
+    monkeypatch.setattr(exhaustive, "joining", counted)
+    monkeypatch.setattr(buckets, "CROWD_ROOTS", 0)
+    for least in (20, 100):
+        monkeypatch.setattr(buckets, "CROWD_MIN", least)
+
+        clusters = [frozenset(each) for each in database.find_clusters(search="polytope")]
+
+        cluster_of = {member: each for each in clusters for member in each}
+        assert all(cluster_of[left] is cluster_of[right] for left, right in found)
+        whole = [frozenset(each) for each in components(range(len(weights)), every)]
+        assert all(any(each <= one for one in whole) for each in clusters)
+    assert len(calls) >= 2
+
+
+@pytest.mark.parametrize("delta_documents", [64, 4096])
+def test_texts_decide_about_each_pair_of_near_documents_once(
+    open_database, monkeypatch, delta_documents
+):
+    """A crowd of texts about the threshold: nearly all pairs are candidates, and few match."""
+    monkeypatch.setattr(buckets, "CROWD_ROOTS", 0)
+    monkeypatch.setattr(buckets, "CROWD_MIN", 64)
+    monkeypatch.setattr(polytopes, "AUTO", "polytope")
+    texts = near_copies(300)
+    grams = [set(zip(words, words[1:], words[2:], strict=False)) for words in map(str.split, texts)]
+    matching = [
+        (left, right)
+        for left, right in combinations(range(300), 2)
+        if len(grams[left] & grams[right]) >= 0.85 * len(grams[left] | grams[right])
+    ]
+    options = simdb.Options(texts=True, delta_documents=delta_documents)
+    database = open_database(options=options)
+    database.insert_many(range(300), texts)
+
+    pairs = database.find_all(similarity=0.85, search="polytope", verify="exact")
+
+    clusters = database.find_clusters(similarity=0.85, search="polytope", verify="exact")
+
+    assert [each.ids for each in clusters] == components(range(300), matching)
+    assert len(pairs.left) == len(matching)
+    assert 4_000 < clusters.verification.judged <= 1.02 * pairs.verification.judged

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import chain, combinations
+from itertools import combinations
 
 import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import Sketches
 from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS
-from simdb.core.dtypes import F32, I64, U32, Bools
+from simdb.core.dtypes import F32, I64, U32
 from simdb.core.matches import Match
 from simdb.core.reports import Plan
 from simdb.core.threads import in_rounds
@@ -41,8 +41,8 @@ from simdb.database.state.state import State
 from simdb.plan import Criterion
 from simdb.storage import Table, layout
 
-# So many documents are compared with all others before the pairs are listed, to meet crowds.
-PIVOTS = 32
+# So many documents are compared with all others first, to meet crowds.
+PIVOTS = 4
 
 
 def scans_vectors(plan: Plan) -> bool:
@@ -172,49 +172,33 @@ def _without_crowds(
 ) -> Iterator[Couples]:
     """Yield matching pairs; the members of a crowd are compared with documents outside it only.
 
-    A few documents that are compared with all others show where crowds are: some from everywhere,
-    and then some that are not in a crowd yet, until one of them has few matches.
+    A few documents from everywhere are compared with all others, and then twice as many each time
+    of those that are in no crowd by then, until all others are in crowds.
     """
-    every = _searched(state, criterion, plan)
-    is_left = np.ones(len(every.ordinals), np.bool_)
-    crowds = Crowds(forest)
-    chosen = range(0, len(every.ordinals), max(1, len(every.ordinals) // PIVOTS))
-    outside = (_outside(every, is_left, forest) for _ in range(PIVOTS))
-    for number, pivot in enumerate(chain(chosen, outside)):
-        own = every.chosen(slice(pivot, pivot + 1))
-        if not len(crowds.put_off(own.ordinals)):
-            continue
-        # The pairs of a document with few matches are listed below, with all others.
-        found = _compared(own, every, plan.distance)
-        if len(found) >= crowds.least:
-            is_left[pivot] = False
-            yield measured(state, criterion, found)
-            crowds = Crowds(forest)
-        elif number >= len(chosen):
+    left, count = _searched(state, criterion, plan), PIVOTS
+    while True:
+        crowds = Crowds(forest)
+        is_outside = np.isin(left.ordinals, crowds.put_off(left.ordinals), assume_unique=True)
+        outside = np.flatnonzero(is_outside)
+        if not len(outside):
             break
-    left = every.chosen(is_left)
-    crowds = Crowds(forest)
-    is_other = np.isin(left.ordinals, crowds.put_off(left.ordinals), assume_unique=True)
-    # Other documents come first: each is compared with all documents after it.
-    ordered = left.chosen(np.argsort(~is_other, kind="stable"))
-    table = Table(ordered.fingerprints, ordered.ordinals)
-    rows = int(np.count_nonzero(is_other))
-    swept = sweep_table(
-        table, [0], plan.distance, threads=state.threads, rows=rows, judging=ordered.judging
-    )
-    yield from in_rounds(partial(measured, state, criterion), swept, state.threads)
+        is_left = np.ones(len(left.ordinals), np.bool_)
+        is_left[outside[:: max(1, len(outside) // count)]] = False
+        # The chosen documents come first: each is compared with all documents after it.
+        ordered = left.chosen(np.argsort(is_left, kind="stable"))
+        table = Table(ordered.fingerprints, ordered.ordinals)
+        rows = int(np.count_nonzero(~is_left))
+        swept = sweep_table(
+            table, [0], plan.distance, threads=state.threads, rows=rows, judging=ordered.judging
+        )
+        yield from in_rounds(partial(measured, state, criterion), swept, state.threads)
+        left, count = left.chosen(is_left), 2 * count
     groups = [
         left.chosen(np.searchsorted(left.ordinals, members)) for members, _ in crowds.groups()
     ]
     for one, other in combinations(groups, 2):
         for couples in _between(one, other, plan.distance, forest):
             yield measured(state, criterion, couples)
-
-
-def _outside(every: Searched, is_left: Bools, forest: kernel.Forest) -> int:
-    """Return the position of a document that is in no crowd, or of any if there is none."""
-    outside = Crowds(forest).put_off(every.ordinals[is_left])
-    return int(np.searchsorted(every.ordinals, outside[len(outside) // 2])) if len(outside) else 0
 
 
 def _between(

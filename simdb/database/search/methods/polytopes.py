@@ -7,14 +7,18 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import chain
+from math import isqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import Sketches
+from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.dtypes import U8, U32, Bools
 from simdb.core.matches import Match
+from simdb.core.options import AUTO, EXHAUSTIVE, POLYTOPE
 from simdb.core.reports import Plan, Probe
 from simdb.core.threads import mapped, parts_of
 from simdb.database.search.buckets import Crowds
@@ -26,13 +30,17 @@ from simdb.database.search.couples import (
     searched,
 )
 from simdb.database.search.method import Method, PairMember
-from simdb.database.search.methods.exhaustive import links_among
+from simdb.database.search.methods import exhaustive
 from simdb.database.search.rows import MANY, Rows
 from simdb.database.state import kinds
 from simdb.database.state.state import State
-from simdb.plan import Criterion
-from simdb.storage import Delta, Run, Table
+from simdb.plan import Criterion, Problem, explained
+from simdb.storage import Delta, Run, Table, with_deleted
 
+# Documents that are this much less similar than candidates are near each other.
+NEARLY = 0.05
+# So few documents beside a group of near ones are compared with all, too.
+BESIDE_BUNCH = 1 << 14
 VERTEX_BITS = (7, 6, 5, 4)  # of the numbers of the vertices, in the order of a header
 
 Chosen = Callable[[Couples], Couples]
@@ -90,7 +98,7 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
             yield from _looked_up(state, runs, ordinals, how, first_found)
     if not len(recent):
         return
-    for couples in links_among(state, criterion, plan, recent):
+    for couples in exhaustive.links_among(state, criterion, plan, recent):
         yield replace(couples, left=recent[couples.left], right=recent[couples.right])
 
 
@@ -102,18 +110,33 @@ def joining(
     Documents that are in the component of the query are not measured, and the members of a crowd
     are looked up in tables without the crowd.
     """
+    comparing, bunches = _bunches(state, criterion, plan)
+    is_bunched, sealed = np.zeros(state.next_ordinal, np.bool_), []
+    for members, is_member in bunches:
+        if len(state.live()) - len(members) <= BESIDE_BUNCH:
+            yield from exhaustive.joining(state, criterion, comparing, forest) or ()
+            return
+        is_bunched |= is_member
+        sealed.append((members[members < state.delta.start], is_member))
+        others = np.flatnonzero(~is_member).astype(np.uint32)
+        within = state.without(with_deleted(state.dead, others, state.next_ordinal))
+        yield from exhaustive.joining(within, criterion, comparing, forest) or ()
     rest = state.over(state.view.only([], state.delta))
     recent = searched(rest, is_measured=True).ordinals
     # Recent documents that match each other come first: if they also match a crowd, the pairs of
     # one of them connect all.
     yield from _looked_up(state, rest, recent, _How(criterion, False, forest))
     for runs, stored in _runs_of(state, plan):
-        for ordinals, either in ((stored, True), (recent, False)):
+        alone = stored[~is_bunched[stored]]
+        for ordinals, either, known in ((alone, True, sealed), (recent, False, [])):
             crowds, how = Crowds(forest), _How(criterion, either, forest)
             yield from _looked_up(state, runs, ordinals, how, crowds=crowds)
-            for members, is_member in crowds.groups():
+            for members, is_member in chain(known, crowds.groups()):
+                asking = (
+                    members[: np.searchsorted(members, state.delta.start)] if either else members
+                )
                 # No name holds the tables without a crowd while the next ones are made.
-                yield from _looked_up(state, _without(runs, is_member, len(members)), members, how)
+                yield from _looked_up(state, _without(runs, is_member, len(asking)), asking, how)
 
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
@@ -224,6 +247,37 @@ def _looked_up(
             yield Couples.joined([couples for _, couples in found])
 
 
+def _bunches(
+    state: State, criterion: Criterion, plan: Plan
+) -> tuple[Plan, list[tuple[U32, Bools]]]:
+    """Return groups of documents that are near each other, and the plan that compares them.
+
+    Such documents meet each other in every table, whether they match or not, so comparing each with
+    all others takes less time.  Of each large group, return its members, and which ordinals they
+    are.  Some documents from everywhere are looked up to find the groups.
+    """
+    near = kernel.Forest(state.next_ordinal)
+    every = searched(state, is_measured=True).ordinals
+    if criterion.method != AUTO or len(every) < Crowds(near).least:
+        return plan, []
+    assert criterion.least is not None
+    how = _How(replace(criterion, floor=criterion.least - NEARLY), True, near)
+    some = every[:: isqrt(len(every))]
+    for couples in _looked_up(state, state, some, how, crowds=Crowds(near)):
+        near.join(couples.left, couples.right)
+    crowds = Crowds(near)
+    crowds.put_off(every)
+    bunches = list(crowds.groups())
+    if bunches:
+        problem = Problem(criterion, state.population(criterion, is_swept=True))
+        plans = (plan, *explained(plan, problem).considered)
+        plan = min(
+            (each for each in plans if each.method in (POLYTOPE, EXHAUSTIVE)),
+            key=lambda each: each.distance,
+        )
+    return plan, bunches if plan.distance < FINGERPRINT_BITS else []
+
+
 def _runs_of(state: State, plan: Plan) -> Iterator[tuple[State, U32]]:
     """Yield states of the runs alone, each with some of the tables, and the documents of the runs.
 
@@ -288,7 +342,7 @@ METHOD: Method = Method(
     search_one=search_one,
     links=links,
     joining=joining,
-    links_among=links_among,
+    links_among=exhaustive.links_among,
     tables=tables,
     compares=compares,
     find_probe=find_probe,
