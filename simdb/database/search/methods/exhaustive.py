@@ -9,18 +9,16 @@ import numpy as np
 
 from simdb.core import kernel
 from simdb.core.arrays import Sketches
-from simdb.core.bits import ALL_BITS, FINGERPRINT_BITS
+from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.dtypes import F32, I64, U32
 from simdb.core.matches import Match
 from simdb.core.reports import Plan
 from simdb.core.threads import in_rounds
 from simdb.database.search.buckets import Crowds
 from simdb.database.search.couples import (
-    Batches,
     Couples,
     Judging,
     Searched,
-    couples_of,
     judged_by,
     measured,
     searched,
@@ -127,10 +125,7 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples] |
     """Return all matching pairs by comparing fingerprints; None if vectors must be measured."""
     if plan.distance == FINGERPRINT_BITS:
         return None
-    every = _searched(state, criterion, plan)
-    table = Table(every.fingerprints, every.ordinals)
-    swept = sweep_table(table, [0], plan.distance, threads=state.threads, judging=every.judging)
-    return in_rounds(partial(measured, state, criterion), swept, state.threads)
+    return _swept(state, criterion, plan, _searched(state, criterion, plan))
 
 
 def joining(
@@ -186,44 +181,30 @@ def _without_crowds(
         is_left[outside[:: max(1, len(outside) // count)]] = False
         # The chosen documents come first: each is compared with all documents after it.
         ordered = left.chosen(np.argsort(is_left, kind="stable"))
-        table = Table(ordered.fingerprints, ordered.ordinals)
-        rows = int(np.count_nonzero(~is_left))
-        swept = sweep_table(
-            table, [0], plan.distance, threads=state.threads, rows=rows, judging=ordered.judging
-        )
-        yield from in_rounds(partial(measured, state, criterion), swept, state.threads)
+        yield from _swept(state, criterion, plan, ordered, len(is_left) - int(is_left.sum()))
         left, count = left.chosen(is_left), 2 * count
-    groups = [
-        left.chosen(np.searchsorted(left.ordinals, members)) for members, _ in crowds.groups()
-    ]
+    groups = [np.searchsorted(left.ordinals, members) for members, _ in crowds.groups()]
     for one, other in combinations(groups, 2):
-        for couples in _between(one, other, plan.distance, forest):
-            yield measured(state, criterion, couples)
+        start, size = 0, 1
+        while start < len(one):
+            labels = forest.labels()
+            if labels[left.ordinals[one[0]]] == labels[left.ordinals[other[0]]]:
+                break
+            some = one[start : start + size]
+            both = left.chosen(np.concatenate([some, other]))
+            yield from _swept(state, criterion, plan, both, len(some))
+            start, size = start + size, 2 * size
 
 
-def _between(
-    left: Searched, right: Searched, distance: int, forest: kernel.Forest
+def _swept(
+    state: State, criterion: Criterion, plan: Plan, ordered: Searched, rows: int | None = None
 ) -> Iterator[Couples]:
-    """Yield the pairs of two groups within `distance`, until the groups are connected."""
-    batches = Batches(np.arange(len(left.ordinals), dtype=np.uint32), 1, first=1)
-    for batch in batches:
-        labels = forest.labels()
-        if labels[left.ordinals[0]] == labels[right.ordinals[0]]:
-            return
-        found = _compared(left.chosen(batch), right, distance)
-        batches.found(len(found))
-        yield found
-
-
-def _compared(queries: Searched, others: Searched, distance: int) -> Couples:
-    """Return the pairs of each of `queries` with the documents of `others` within `distance`."""
-    tables = kernel.Tables([ALL_BITS], [], (others.fingerprints, others.ordinals), None)
-    offsets, ordinals, distances = tables.scan(
-        queries.fingerprints, distance=distance, first=False, after=None, judging=queries.judging
+    """Return the matching pairs of documents; `rows`: only those with one of the first."""
+    table = Table(ordered.fingerprints, ordered.ordinals)
+    swept = sweep_table(
+        table, [0], plan.distance, threads=state.threads, rows=rows, judging=ordered.judging
     )
-    rows = Rows(offsets, ordinals, distances, np.full(len(ordinals), np.nan, np.float32))
-    found = couples_of(queries.ordinals, rows)
-    return found.taken(found.left != found.right)
+    return in_rounds(partial(measured, state, criterion), swept, state.threads)
 
 
 def with_distances(
