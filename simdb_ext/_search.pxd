@@ -331,6 +331,7 @@ cdef extern from "polytopes.h" nogil:
         polytope_limits all
         polytope_limits firm
         uint8_t enough
+        search_best *best
 
     size_t search_polytopes_scratch()
     bint search_polytopes(const search_polytopes_type *tables, const polytope_request *request,

@@ -512,10 +512,11 @@ class Polytopes:
 
     def search_one(
         self, vector: U8 | bytes, thresholds: F32, similarity: float,
-        limits: tuple[SignLimits, SignLimits], first: int, room: int,
+        limits: tuple[SignLimits, SignLimits], first: int, room: int, most: int = 0,
     ) -> list[tuple[int, int, float]] | None:  # fmt: skip
         """Return (ordinal, distance, similarity) of each match of one query.  Fast to call.
 
         The order is that of `search`.  Returns None if there are more than `room` matches.
+        `most`: from 1 to 64, return only so many, the best.
         `vector` has `vector_width` bytes, in any object that has bytes.
         """

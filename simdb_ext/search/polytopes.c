@@ -196,6 +196,26 @@ static int is_joined(const struct searching *searching, unsigned query, uint32_t
            && find_root(request->parents, ordinal) == searching->group->roots[query];
 }
 
+/* Return whether a match is not among the best of the only query, if only these are wanted. */
+static int is_too_far(const struct search_best *best, uint32_t far, uint32_t ordinal)
+{
+    return best != NULL && best->count == best->most
+           && ((uint64_t)far << 32 | ordinal) >= best->ranks[0];
+}
+
+/* Take a match, which may be found several times. */
+static void offer_once(struct search_best *best, uint32_t far, uint32_t ordinal)
+{
+    uint64_t rank = (uint64_t)far << 32 | ordinal;
+
+    if (is_too_far(best, far, ordinal))
+        return;
+    for (size_t i = 0; i < best->count; i++)
+        if (best->ranks[i] == rank)
+            return;
+    search_offer(best, rank);
+}
+
 /* Measure `count` candidates of one query, from candidate `start` on. */
 static void weigh_some(struct searching *searching, size_t start, size_t count)
 {
@@ -212,8 +232,11 @@ static void weigh_some(struct searching *searching, size_t start, size_t count)
         if (is_done(searching, query))
             return;
         group->done[query] += searching->request->enough > 0;
-        search_add(searching->found, (uint32_t)(group->first + query),
-                   search_far_of(similarity), scratch->ordinals[start + i]);
+        uint32_t far = search_far_of(similarity), ordinal = scratch->ordinals[start + i];
+        if (searching->request->best != NULL)
+            offer_once(searching->request->best, far, ordinal);
+        else
+            search_add(searching->found, (uint32_t)(group->first + query), far, ordinal);
     }
 }
 
@@ -294,6 +317,7 @@ static size_t gather_candidates(struct searching *searching, const struct search
             || (request->members != NULL && ordinal == request->members[number])
             || (request->after != NULL && ordinal <= request->after[number])
             || search_is_left_out(&tables->filter, ordinal)
+            || is_too_far(request->best, search_far_of(1), ordinal) /* even an equal document */
             || is_seen(searching, query, ordinal) || is_joined(searching, query, ordinal))
             continue;
         const uint8_t *vector = search_vector_at(&tables->vectors, ordinal, &searching->segment);

@@ -58,6 +58,7 @@ struct polytope_request {
     struct polytope_limits all, firm; /* where all signs of a query count, and where some are not
                                          firm and do not count */
     uint8_t enough;          /* matches of a query, after which the others are left; 0: all */
+    struct search_best *best; /* takes the matches of the only query; NULL: all are found */
 };
 
 /* Scratch memory of one search at a time: this many bytes, zeroed before the first search, aligned

@@ -201,7 +201,7 @@ cdef class Polytopes:
         self.take_limits(&request.all, every)
         self.take_limits(&request.firm, firm)
         request.thresholds, request.similarity = thresholds, similarity
-        request.enough = first
+        request.enough, request.best = first, NULL
         return 0
 
     cdef int take_limits(self, polytope_limits *limits, tuple given) except -1:
@@ -269,11 +269,12 @@ cdef class Polytopes:
         return result
 
     def search_one(self, vector, thresholds, float similarity, tuple limits, uint8_t first,
-                   Py_ssize_t room):
+                   Py_ssize_t room, size_t most=0):
         """Return (ordinal, distance, similarity) of each match of one query, or None."""
         cdef uint64_t ranks[ONE_ROOM * 2]
         cdef uint32_t numbers[ONE_ROOM]
         cdef search_found found
+        cdef search_best best
         cdef polytope_request request
         cdef Bytes query = Bytes(vector, self.tables.vectors.width, "vector")
         cdef Floats given = Floats(thresholds)
@@ -287,6 +288,9 @@ cdef class Polytopes:
         request.queries, request.count, request.after = query.start, 1, NULL
         request.parents, request.members = NULL, NULL
         found.queries, found.ranks, found.capacity = numbers, ranks, ONE_ROOM
+        best.ranks, best.most, best.count = ranks, most, 0
+        if 0 < most <= ONE_ROOM:
+            request.best = &best
         while True:
             with nogil:
                 is_whole = search_polytopes(&self.tables, &request, scratch.start,
@@ -300,6 +304,7 @@ cdef class Polytopes:
                 return None
             memory = Memory(found.count * 20)
             grow(&found, memory.start)
+        found.count += best.count
         search_sort(found.ranks, found.ranks + found.capacity, found.count)
         offsets[0], offsets[1] = 0, found.count
         search_drop_repeated(found.ranks, 1, offsets, first == 1)

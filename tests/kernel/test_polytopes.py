@@ -142,6 +142,12 @@ def test_one_query_is_answered_as_in_a_batch_and_the_first_is_one_of_all(
     some = oracle.rows(tables.search(queries, thresholds=thresholds, **options(first=True)))
 
     assert alone == every
+    for most in (1, 2, 3, 64):
+        best = [
+            tables.search_one(query, thresholds, 0.3, USUAL, 0, 1000, most) for query in queries
+        ]
+        assert best == [row[:most] for row in every]
+    assert max(map(len, every)) > 3
     for found in (some, firsts):
         assert [len(row) for row in found] == [min(1, len(row)) for row in every]
         assert all(set(row) <= set(others) for row, others in zip(found, every, strict=True))
@@ -311,6 +317,9 @@ def test_thousands_of_equal_documents_are_found_once_each(search):
     assert one == [(ordinal, 0, 1.0) for ordinal in range(3000)]
     assert tables.search_one(vectors[0], thresholds, 0.99, NEAR, False, 2999) is None
     assert tables.search_one(vectors[0], thresholds, 0.99, NEAR, False, 20) is None
+    for most in (1, 5, 64):
+        assert tables.search_one(vectors[0], thresholds, 0.99, NEAR, 0, 64, most) == one[:most]
+    assert tables.search_one(vectors[0], thresholds, 0.99, NEAR, 0, 2999, 65) is None
 
 
 @pytest.mark.few(1)

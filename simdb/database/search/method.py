@@ -172,16 +172,19 @@ def matches_of_one(
     criterion: Criterion,
     found: list[tuple[int, int]],
     limit: Limit,
+    enough: int = 0,
 ) -> list[Match]:
     """Return the matches of one document with weights, best first.
 
-    `found`: the ordinals and distances of its candidates, by distance, then by ordinal.
+    `found`: the ordinals and distances of its candidates, by distance, then by ordinal.  If these
+    are `enough` candidates of more, and too few of them match, nothing is returned.
     """
     if not found:
         return []
     rows: Sequence[tuple[int, int, float | None]]
     if criterion.least is not None:
-        rows = _measured(state, sketches, found, criterion.least)[:limit]
+        rows = _measured(state, sketches, found, criterion.least)
+        rows = rows[:limit] if SURE_SHARE * len(rows) >= enough else []
     else:
         found = found[:limit]
         similarities = _similarities(state, sketches, [ordinal for ordinal, _ in found])

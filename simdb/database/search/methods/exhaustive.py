@@ -25,6 +25,7 @@ from simdb.database.search.couples import (
     sweep_table,
 )
 from simdb.database.search.method import (
+    SURE_SHARE,
     After,
     Candidates,
     Limit,
@@ -79,12 +80,15 @@ def search_one(
     if scans_vectors(plan):
         return None  # it takes so long that nothing else counts
     is_measured, most = criterion.similarity is not None, 1 if first == 1 else limit
-    enough = 0 if is_measured and first == 1 else first
     judging = judged_by(sketches.vectors, plan.distance, plan.firm_distance)
+    # The first candidate need not match, but of some in a crowd one usually does.
+    enough = SURE_SHARE if is_measured and first == 1 else first
     found = search_bits(state, int(sketches.bits[0]), plan, enough, judging)
-    count = len(found.ordinals) if isinstance(found, Rows) else len(found)
-    if is_measured and 0 < enough <= count:
-        return None  # so many candidates need not all be measured
+    if is_measured and isinstance(found, list) and 0 < enough <= len(found):
+        matches = matches_of_one(state, sketches, criterion, found, most, enough)
+        if matches:
+            return matches
+        found = search_bits(state, int(sketches.bits[0]), plan, 0, judging)
     if not isinstance(found, Rows):
         return matches_of_one(state, sketches, criterion, found, most)
     if is_measured:

@@ -68,9 +68,10 @@ def search_one(
 ) -> list[Match] | None:
     """Return the matches of one document with weights, best first; None if there are many."""
     limits = kinds.limits_of(state, criterion, either=False)
-    enough = first if criterion.distance is None else 0
+    most = 1 if first == 1 else limit
+    enough, best = (first, most or 0) if criterion.distance is None else (0, 0)
     found = kinds.polytopes_of(state).search_one(
-        sketches.vectors, limits.thresholds, limits.least, limits.signs, enough, MANY
+        sketches.vectors, limits.thresholds, limits.least, limits.signs, enough, MANY, best
     )
     if found is None:
         return None
@@ -79,7 +80,7 @@ def search_one(
     scale = state.scale
     return [
         Match(state.id_of(ordinal), distance, scale.shown_one(similarity), scale.measure)
-        for ordinal, distance, similarity in found[: 1 if first == 1 else limit]
+        for ordinal, distance, similarity in found[:most]
     ]
 
 
