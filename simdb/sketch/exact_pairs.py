@@ -277,7 +277,7 @@ class _Held:
     def similarities(self, left: I64, right: I64) -> F32:
         """Return the similarities of documents left[i] and right[i]."""
         (bodies,) = self._parts
-        bits_stop = 0 if self._common is None else len(self._common)
+        bits_stop = 0 if self._common is None else self._common.shape[1]
         has_bits = np.maximum(left, right) < bits_stop
         found = np.empty(len(left), np.float32)
         rest = np.flatnonzero(~has_bits)

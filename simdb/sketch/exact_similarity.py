@@ -223,7 +223,7 @@ def gram_sketch(sketch: AnySketch) -> Any:
 
 
 def common_features(offsets: I64, hashes: U64) -> U64 | None:
-    """Return which features that several documents have each has: a bit of uint64[n, k] for each.
+    """Return which features that several documents have each has: a bit of uint64[k, n] for each.
 
     None if these are so many that comparing bits would save nothing, or if there are none.
     """
@@ -236,16 +236,14 @@ def common_features(offsets: I64, hashes: U64) -> U64 | None:
     numbers = np.cumsum(is_common) - 1
     chosen = is_common[which]
     flags[np.repeat(np.arange(count), np.diff(offsets))[chosen], numbers[which[chosen]]] = True
-    return np.packbits(flags, axis=1).view(np.uint64)
+    return np.ascontiguousarray(np.packbits(flags, axis=1).view(np.uint64).T)
 
 
 def _shared(common: U64, left: I64, right: I64) -> F64:
     """Return how many of the `common` features both of two different documents have."""
-    found = np.empty(len(left), np.float64)
-    for start in range(0, len(left), COUNTED_PAIRS):
-        part = slice(start, start + COUNTED_PAIRS)
-        both = common[left[part]] & common[right[part]]
-        found[part] = np.bitwise_count(both).sum(axis=1)
+    found = np.zeros(len(left), np.float64)
+    for word in common:
+        found += np.bitwise_count(word[left] & word[right])
     return found
 
 

@@ -347,7 +347,8 @@ def _portions(couples: Couples) -> Iterator[Couples]:
 
 def _unconnected(couples: Couples, forest: kernel.Forest) -> Couples:
     """Return the pairs of two components of a forest."""
-    return couples.taken(roots_of(forest, couples.left) != roots_of(forest, couples.right))
+    is_apart = roots_of(forest, couples.left) != roots_of(forest, couples.right)
+    return couples if is_apart.all() else couples.taken(is_apart)
 
 
 def _look_up_all(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:

@@ -18,7 +18,7 @@ from simdb.core.arrays import Sketches
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.dtypes import U8, U32, Bools
 from simdb.core.matches import Match
-from simdb.core.options import AUTO, EXHAUSTIVE, POLYTOPE
+from simdb.core.options import AUTO, EXHAUSTIVE
 from simdb.core.reports import Plan, Probe
 from simdb.core.threads import mapped, parts_of
 from simdb.database.search.buckets import Crowds
@@ -133,11 +133,8 @@ def joining(
             crowds, how = Crowds(forest), _How(criterion, either, forest)
             yield from _looked_up(state, runs, ordinals, how, crowds=crowds)
             for members, is_member in chain(known, crowds.groups()):
-                asking = (
-                    members[: np.searchsorted(members, state.delta.start)] if either else members
-                )
                 # No name holds the tables without a crowd while the next ones are made.
-                yield from _looked_up(state, _without(runs, is_member, len(asking)), asking, how)
+                yield from _looked_up(state, _without(runs, is_member, len(members)), members, how)
 
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
@@ -271,11 +268,9 @@ def _bunches(
     bunches = list(crowds.groups())
     if bunches:
         problem = Problem(criterion, state.population(criterion, is_swept=True))
-        plans = (plan, *explained(plan, problem).considered)
-        plan = min(
-            (each for each in plans if each.method in (POLYTOPE, EXHAUSTIVE)),
-            key=lambda each: each.distance,
-        )
+        plans = explained(plan, problem).considered
+        comparing = (each for each in plans if each.method == EXHAUSTIVE)
+        plan = min([plan, *comparing], key=lambda each: each.distance)
     return plan, bunches if plan.distance < FINGERPRINT_BITS else []
 
 
