@@ -138,12 +138,7 @@ def _compared(
         if not same.any():
             break
         left, right = chosen[:-shift][same], chosen[shift:][same]
-        if criterion.distance is not None:
-            close = distances_of(state, members[left], members[right]) <= criterion.distance
-        if criterion.similarity is not None:
-            one, other = members[left], members[right]
-            similarities = state.vectors(members).between(one, other)
-            close = similarities >= np.float32(criterion.similarity)
+        close = _are_close(state, criterion, members[left], members[right])
         found.append((left[close], right[close]))
     lefts, rights = zip(*found, strict=True)
     return np.concatenate(lefts), np.concatenate(rights)
@@ -225,7 +220,8 @@ def _groups(state: State, criterion: Criterion, neighbours: U32) -> list[set[int
     every = np.arange(len(neighbours), dtype=np.uint32)
     labels = every
     for position in range(min(COMPARED_NEIGHBOURS_MAX, len(neighbours))):
-        close = np.flatnonzero(_is_close(state, criterion, neighbours, position)).astype(np.uint32)
+        one = np.full(len(neighbours), neighbours[position], np.uint32)
+        close = np.flatnonzero(_are_close(state, criterion, one, neighbours)).astype(np.uint32)
         forest.join(np.full(len(close), position, np.uint32), close)
         labels = forest.labels()
         if not labels.any():
@@ -236,14 +232,13 @@ def _groups(state: State, criterion: Criterion, neighbours: U32) -> list[set[int
     ]
 
 
-def _is_close(state: State, criterion: Criterion, neighbours: U32, position: int) -> Bools:
-    """Return whether each of `neighbours` matches the neighbour at `position`."""
-    close = np.ones(len(neighbours), np.bool_)
-    one = np.full(len(neighbours), neighbours[position], np.uint32)
+def _are_close(state: State, criterion: Criterion, left: U32, right: U32) -> Bools:
+    """Return whether the documents left[i] and right[i] match."""
+    close = np.ones(len(left), np.bool_)
     if criterion.distance is not None:
-        close &= distances_of(state, one, neighbours) <= criterion.distance
+        close &= distances_of(state, left, right) <= criterion.distance
     if criterion.similarity is not None:
-        similarities: F32 = state.vectors(neighbours).between(one, neighbours)
+        similarities: F32 = state.vectors(np.concatenate([left, right])).between(left, right)
         close &= similarities >= np.float32(criterion.similarity)
     return close
 

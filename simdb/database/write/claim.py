@@ -483,19 +483,10 @@ def _decide(
 
 
 def _better(left: Rows, right: Rows, criterion: Criterion) -> Rows:
-    """Return the better match of each document, which has one at most in each: `left` of equals."""
-    count, places = len(left.offsets) - 1, []
-    far = np.full((2, count), np.inf)
-    for at, rows in enumerate((left, right)):
-        places.append(rows.queries)
-        is_far = rows.distances if criterion.similarity is None else -rows.similarities
-        far[at, places[-1]] = is_far
-    is_right = far[1] < far[0]
-    parts = (
-        (np.arange(count), rows.chosen(np.flatnonzero(is_right[own] == at)))
-        for at, (rows, own) in enumerate(zip((left, right), places, strict=True))
-    )
-    return gathered(count, [*parts])
+    """Return the better match of each document; of equal ones that of the lowest ordinal."""
+    every, by_similarity = np.arange(len(left.offsets) - 1), criterion.similarity is not None
+    both = merged(len(every), [(every, left), (every, right)], by_similarity=by_similarity)
+    return both.limited(1)
 
 
 def _refuse_copies(is_refused: Bools, earlier: Rows) -> None:

@@ -127,8 +127,11 @@ def search_bits(
 
 def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples] | None:
     """Return all matching pairs by comparing fingerprints; None if vectors must be measured."""
-    if plan.distance == FINGERPRINT_BITS:
-        return None
+    return None if plan.distance == FINGERPRINT_BITS else compared(state, criterion, plan)
+
+
+def compared(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
+    """Return all matching pairs by comparing fingerprints."""
     return _swept(state, criterion, plan, _searched(state, criterion, plan))
 
 

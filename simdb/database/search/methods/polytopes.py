@@ -91,16 +91,14 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
     of a query.  A pair that both find is left out when the later one finds it.  Documents of the
     delta are looked up in the runs, and compared with each other.
     """
-    recent = searched(state.over(state.view.only([], state.delta)), is_measured=True).ordinals
+    rest = state.over(state.view.only([], state.delta))
+    recent = searched(rest, is_measured=True).ordinals
     for runs, stored in _runs_of(state, plan):
         for ordinals, either in ((stored, True), (recent, False)):
             how = _How(criterion, either)
             first_found = partial(_first_found, state, runs, how)
             yield from _looked_up(state, runs, ordinals, how, first_found)
-    if not len(recent):
-        return
-    for couples in exhaustive.links_among(state, criterion, plan, recent):
-        yield replace(couples, left=recent[couples.left], right=recent[couples.right])
+    yield from exhaustive.compared(rest, criterion, plan)
 
 
 def joining(
