@@ -268,6 +268,9 @@ def scan_objects(
 def values_at(addresses: U64, lengths: I64, kinds: U8) -> list[str | int | None]:
     """Return the values of one path, as `scan_objects` describes them."""
 
+def bytes_at(addresses: U64, lengths: I64) -> U8:
+    """Return the bytes at some addresses, one after the other; nothing for a negative length."""
+
 def read_ranges(descriptor: int, starts: I64, stops: I64) -> bytes:
     """Return the bytes from starts[i] to stops[i] of an open file, one range after the other.
 

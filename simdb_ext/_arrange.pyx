@@ -6,6 +6,7 @@ This file checks arguments and calls the C functions of `arrange/` without the G
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 
 import operator
 

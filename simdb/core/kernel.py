@@ -19,10 +19,10 @@ CHOSEN = os.environ.get("SIMDB_KERNEL", "")
 try:
     from simdb_ext import _arrange, _search, _sketch
     from simdb_ext._arrange import (
-        Forest, Identifiers, PackedIds, candidates, count_bins, count_lines, deal, decode_ids,
-        describe_ids, directory, encode_ids, entry_sum, find_in_rows, first_bytes, first_descent,
-        gather, hash_ids, join_rows, keep, merge, pack_ids, permute, read_ranges, restore, row_at,
-        row_ids, scan_objects, sort, sort_bins, tags, to_bins, values_at,
+        Forest, Identifiers, PackedIds, bytes_at, candidates, count_bins, count_lines, deal,
+        decode_ids, describe_ids, directory, encode_ids, entry_sum, find_in_rows, first_bytes,
+        first_descent, gather, hash_ids, join_rows, keep, merge, pack_ids, permute, read_ranges,
+        restore, row_at, row_ids, scan_objects, sort, sort_bins, tags, to_bins, values_at,
     )  # fmt: skip
     from simdb_ext._search import (
         FlipSets, Polytopes, Tables, Vectors, firm_signs, flip_set_children, levels,

@@ -271,7 +271,7 @@ class Names(ExitStack):
         if not len(positions):
             return []
         column = self._ids.texts(positions)
-        stored = np.frombuffer(b"".join(column.contents()), np.uint8)
+        stored = kernel.bytes_at(column.addresses, column.lengths)
         found: list[InputId] = kernel.decode_ids(offsets_of(column.lengths), stored)
         if self._renamed and not as_read:
             for place_in, at in enumerate(positions.tolist()):

@@ -92,3 +92,19 @@ def values_at(
         elif kinds[i] == JSON_WHOLE_NUMBER:
             values[i] = int(start[:lengths[i]])
     return values
+
+
+def bytes_at(const uint64_t[::1] addresses not None, const int64_t[::1] lengths not None):
+    """Return the bytes at some addresses, one after the other; nothing for a negative length."""
+    cdef Py_ssize_t i, count = addresses.shape[0]
+    cdef int64_t at = 0
+    if lengths.shape[0] != count:
+        raise ValueError("addresses and lengths differ in number")
+    found = np.empty(np.maximum(lengths, 0).sum(), np.uint8)
+    cdef uint8_t[::1] out = found
+    with nogil:
+        for i in range(count):
+            if lengths[i] > 0:
+                memcpy(&out[at], <const void *> <uintptr_t> addresses[i], lengths[i])
+                at += lengths[i]
+    return found

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from hypothesis import example, given, strategies as st
 from over import over
@@ -182,3 +183,14 @@ def test_odd_arguments_are_refused():
             kernel.scan_objects(content, paths, [])
     lines = scanned(b'{"31": "x"}', texts=[(str(at),) for at in range(32)], others=[])
     assert lines[0][1][31] == "x"
+
+
+def test_bytes_at_addresses_are_put_one_after_the_other():
+    content = np.frombuffer(b"abcdefgh", np.uint8)
+    places, lengths = np.array([5, 0, 2, 0, 7]), np.array([2, 0, 3, -1, 1])
+    addresses = (content.ctypes.data + places).astype(np.uint64)
+
+    assert kernel.bytes_at(addresses, lengths).tobytes() == b"fgcdeh"
+    assert len(kernel.bytes_at(addresses[:0], lengths[:0])) == 0
+    with pytest.raises(ValueError, match="differ in number"):
+        kernel.bytes_at(addresses, lengths[1:])
