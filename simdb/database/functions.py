@@ -45,7 +45,33 @@ _latest: tuple[Simhash | None, sketching.Sketcher] | None = None
 def fingerprint(
     document: Any, sketch: Simhash | None = None, *, errors: ErrorsName = "strict"
 ) -> Fingerprint:
-    """Make the fingerprint, with weights, of one text, list of tokens, `Features` or vector."""
+    """Make the fingerprint of one document, with its weights.
+
+    Parameters
+    ----------
+    document : str, bytes, list of tokens, Features or vector
+        The document.
+    sketch : Simhash, optional
+        How documents become fingerprints; `Simhash()` if not given.
+    errors : {"strict", "replace"}, default "strict"
+        What to do with text that is not valid Unicode: refuse it, or replace what is invalid.
+
+    Returns
+    -------
+    Fingerprint
+        64 bits, and the weight behind each bit.
+
+    Raises
+    ------
+    InputError
+        If the document is of no such kind, or has invalid text.
+
+    Examples
+    --------
+    >>> left, right = simdb.fingerprint("the quick fox"), simdb.fingerprint("The quick, fox")
+    >>> simdb.distance(left, right)
+    0
+    """
     return _sketcher_of(sketch).fingerprint(document, errors=errors)
 
 
@@ -56,11 +82,34 @@ def fingerprints(
     errors: ErrorsName = "strict",
     threads: int | None = None,
 ) -> Fingerprints:
-    """Make the fingerprints of many documents: `.bits` uint64[n], `.weights` float32[n, d].
+    """Make the fingerprints of many documents.
 
-    All documents must be of one kind: texts, lists of tokens, `Features` or vectors.  Vectors can
-    also be the rows of one array, float[n, d], or of a CSR matrix.  `threads`: see
-    `Database.insert_many`.
+    Parameters
+    ----------
+    documents : iterable of documents, array or CSR matrix
+        Documents of one kind: texts, lists of tokens, `Features` or vectors.  Vectors can also be
+        the rows of an array, float[n, d], or of a CSR matrix.
+    sketch : Simhash, optional
+        How documents become fingerprints; `Simhash()` if not given.
+    errors : {"strict", "replace"}, default "strict"
+        What to do with text that is not valid Unicode; see `fingerprint`.
+    threads : int, optional
+        Number of threads; see `Database.insert_many`.
+
+    Returns
+    -------
+    Fingerprints
+        `bits` is uint64[n], and `weights` is float32[n, d].
+
+    Raises
+    ------
+    InputError
+        If a document is invalid, or of another kind than the others.
+
+    Examples
+    --------
+    >>> simdb.fingerprints(["one text", "another text"]).bits.dtype
+    dtype('uint64')
     """
     count = thread_count(threads)
     return _sketcher_of(sketch).fingerprints(documents, errors=errors, threads=count)
@@ -69,7 +118,27 @@ def fingerprints(
 def signature(
     document: Any, sketch: Minhash | None = None, *, errors: ErrorsName = "strict"
 ) -> Signature:
-    """Make the MinHash signature of one text, list of tokens or `Features`."""
+    """Make the MinHash signature of one document.
+
+    Parameters
+    ----------
+    document : str, bytes, list of tokens or Features
+        The document.
+    sketch : Minhash, optional
+        How documents become signatures; `Minhash()` if not given.
+    errors : {"strict", "replace"}, default "strict"
+        What to do with text that is not valid Unicode; see `fingerprint`.
+
+    Returns
+    -------
+    Signature
+        One minimum for each permutation.
+
+    Raises
+    ------
+    InputError
+        If the document is of no such kind, or has invalid text.
+    """
     return signatures([document], sketch, errors=errors)[0]
 
 
@@ -80,10 +149,28 @@ def signatures(
     errors: ErrorsName = "strict",
     threads: int | None = None,
 ) -> Signatures:
-    """Make the MinHash signatures of many documents: `.minima` uint32 or uint8[n, permutations].
+    """Make the MinHash signatures of many documents.
 
-    `sketch`: `Minhash()` if you give none.  A document can also be a ready `Signature` that was
-    made with the same sketch.  `threads`: see `Database.insert_many`.
+    Parameters
+    ----------
+    documents : iterable of documents
+        Texts, lists of tokens, `Features`, or `Signature` objects made with the same sketch.
+    sketch : Minhash, optional
+        How documents become signatures; `Minhash()` if not given.
+    errors : {"strict", "replace"}, default "strict"
+        What to do with text that is not valid Unicode; see `fingerprint`.
+    threads : int, optional
+        Number of threads; see `Database.insert_many`.
+
+    Returns
+    -------
+    Signatures
+        `minima` is uint32[n, permutations], or uint8 if the sketch stores 8 bits or fewer of each.
+
+    Raises
+    ------
+    InputError
+        If a document is invalid.
     """
     sketch = _sketch_of(sketch, Minhash)
     signer = sketching.MinHashSketcher(sketch, allowed=[sketch.tokeniser])
@@ -98,14 +185,34 @@ def fit_idf(
     errors: ErrorsName = "strict",
     progress: Progress | None = None,
 ) -> IdfTable:
-    """Fit an IDF table, which gives each feature its weight, to many texts or lists of tokens.
+    """Fit an IDF table, which gives each feature its weight, to many documents.
 
-    `sketch`: the options that decide what a feature is, `Simhash()` if you give none.  The sketch
-    that will use the table must have the same options; only its weighting can differ.
-    `documents`: any iterable; a few thousand are read at a time.  Each distinct feature takes 12 to
-    24 bytes of memory.
-    `features_max`: the number of features to keep, the most frequent first; None keeps all.
-    `progress(done)` is called with the number of documents read.
+    Parameters
+    ----------
+    documents : iterable of str or lists of tokens
+        The collection.  A few thousand documents are read at a time; each distinct feature takes
+        12-24 bytes of memory.
+    sketch : TextSketch, optional
+        The options that decide what a feature is; `Simhash()` if not given.  The sketch that uses
+        the table must have the same options, except its weighting.
+    features_max : int, optional
+        Number of features to keep, the most frequent first; all if not given.
+    errors : {"strict", "replace"}, default "strict"
+        What to do with text that is not valid Unicode; see `fingerprint`.
+    progress : callable, optional
+        Called with the number of documents read.
+
+    Returns
+    -------
+    IdfTable
+        The table, for `Simhash(idf=table)`.
+
+    Raises
+    ------
+    OptionError
+        If the sketch takes no IDF table.
+    InputError
+        If a document is invalid.
     """
     sketch = sketching.sketch_of_texts("fit_idf", sketch, documents)
     if sketch.unit == "moz":
@@ -122,12 +229,31 @@ def fit_idf(
 
 
 def fit_bits(hashes: Any, sketch: Bits, *, blocks: int | None = None) -> Bits:
-    """Fit the order in which the bits of hashes are dealt to blocks, to many hashes like yours.
+    """Fit the order in which the bits of hashes are dealt to blocks, to hashes like yours.
 
-    Bits that are nearly always the same, and bits that go together, then lie in different blocks,
-    so that no table has crowded headers; see `Bits.order`.  Of more than ten thousand hashes, as
-    many are sampled.
-    `blocks`: those of the database, if they are not the usual ones.
+    Bits that are nearly always the same, and bits that change together, then lie in different
+    blocks, so no table has crowded headers; see `Bits.order`.
+
+    Parameters
+    ----------
+    hashes : Fingerprints, array or list
+        Many hashes of the collection; of more than ten thousand, a sample is taken.
+    sketch : Bits
+        The size of the hashes.
+    blocks : int, optional
+        Number of blocks of the database; the usual number if not given.
+
+    Returns
+    -------
+    Bits
+        The sketch for `Options(sketch=...)`, with the fitted order.
+
+    Raises
+    ------
+    OptionError
+        If hashes of this size are never dealt.
+    InputError
+        If the hashes have another form or size.
     """
     instance("sketch", sketch, Bits, "simdb.Bits(256)")
     if sketch.bits == FINGERPRINT_BITS:
@@ -140,7 +266,17 @@ def fit_bits(hashes: Any, sketch: Bits, *, blocks: int | None = None) -> Bits:
 
 
 def save_idf(table: IdfTable, path: str | os.PathLike[str]) -> None:
-    """Write an IDF table to the file `path`; an existing file is replaced once all is written."""
+    """Write an IDF table to a file.
+
+    An existing file is replaced once everything is written.
+
+    Parameters
+    ----------
+    table : IdfTable
+        The table that `fit_idf` made.
+    path : str or path
+        The file.
+    """
     place = os.fsdecode(path)
     temporary = f"{place}.{os.getpid()}-{threading.get_ident()}.new"
     idf_file.write_idf(place, table, temporary=temporary, mode=0o666)
@@ -149,22 +285,59 @@ def save_idf(table: IdfTable, path: str | os.PathLike[str]) -> None:
 def load_idf(path: str | os.PathLike[str]) -> IdfTable:
     """Load the IDF table from a file that `save_idf` wrote.
 
-    The table is read in place, so processes that load the same file share its memory.  Raises
-    NotFoundError if there is no file, FormatError if the file is not an IDF table, and CorruptError
-    if it is damaged.
+    The table is read in place, so processes that load the same file share its memory.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    IdfTable
+        The table.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such file.
+    FormatError
+        If the file is not an IDF table.
+    CorruptError
+        If the file is damaged.
     """
     table, _ = idf_file.read_idf(os.fsdecode(path), is_verified=True)
     return table
 
 
 def load(source: Any, path: str | os.PathLike[str], *, progress: Progress | None = None) -> int:
-    """Create the database `path` from a dump that `Database.dump` wrote; return its document count.
+    """Create a database from a dump that `Database.dump` wrote.
 
-    `source`: a path or a binary stream.  The new database has the documents and options of the
-    dumped one.  Its tables are made anew, and its ordinals have no gaps.  The directory appears
-    when it is complete and on the disk.  `progress(done)` is called with the number of documents.
-    Raises ExistsError if something is at `path`, FormatError if the source is not a dump or has a
-    newer version, and CorruptError, with the place, if it is damaged or cut off.
+    The new database has the documents and options of the dumped one.  Its tables are made anew,
+    and its ordinals have no gaps.  The directory appears when it is complete and on disk.
+
+    Parameters
+    ----------
+    source : str, path or binary stream
+        The dump.
+    path : str or path
+        The directory of the new database.
+    progress : callable, optional
+        Called with the number of documents loaded.
+
+    Returns
+    -------
+    int
+        Number of documents.
+
+    Raises
+    ------
+    ExistsError
+        If something is at `path`.
+    FormatError
+        If the source is not a dump, or has a newer version.
+    CorruptError
+        If the dump is damaged or cut off; the message names the place.
     """
     return maintenance.dump.load(source, path, progress)
 
@@ -172,20 +345,41 @@ def load(source: Any, path: str | os.PathLike[str], *, progress: Progress | None
 def upgrade(
     path: str | os.PathLike[str], *, python: str | None = None, progress: Progress | None = None
 ) -> str:
-    """Make the database `path` anew, in the form of this version; return where the old one is.
+    """Rewrite a database in the form of this version, and keep the old one.
 
-    Databases of earlier releases open as they are.  This is for one that this simdb cannot open:
-    from before the first release, or with a data file of another LMDB.  Another process dumps it,
-    this one loads and checks what it reads, and then the new data file takes the place of the old
-    one.  The old database stays, in the directory `path` + ".old", until you remove it.  Whatever
-    happens, `path` is the old database or the new one; then call this again.  No other process may
-    have it open.
+    Databases of earlier releases open as they are.  This is for a database that this simdb cannot
+    open: one from before the first release, or with a data file of another LMDB.  Another process
+    dumps it; this one loads and checks the dump, and then replaces the old data file.  Whatever
+    happens, `path` is the old database or the new one, and the call can be repeated.  No other
+    process may have the database open.
 
-    `python`: the interpreter of an environment whose simdb opens the database; this interpreter if
-    you give none.  `progress(done)` is called with the number of documents.
-    Raises BusyError, ExistsError if the old database of an earlier upgrade is still there,
-    FullError if the disk may have too little room, OptionError if `python` is no program, and
-    FormatError if it cannot dump the database.
+    Parameters
+    ----------
+    path : str or path
+        The directory of the database.
+    python : str, optional
+        The interpreter of an environment whose simdb opens the database; this interpreter if not
+        given.
+    progress : callable, optional
+        Called with the number of documents.
+
+    Returns
+    -------
+    str
+        Where the old database is kept until you remove it: `path` + ".old".
+
+    Raises
+    ------
+    BusyError
+        If another process has the database open.
+    ExistsError
+        If the old database of an earlier upgrade is still there.
+    FullError
+        If the disk may have too little room.
+    OptionError
+        If `python` is not a program.
+    FormatError
+        If `python` cannot dump the database.
     """
     return maintenance.dump.upgrade(path, python, progress)
 
@@ -193,12 +387,34 @@ def upgrade(
 def distance(
     left: "Comparable | Any", right: "Comparable | Any", *, bits: int | None = None
 ) -> int:
-    """Compute the Hamming distance: the number of bits in which two fingerprints or hashes differ.
+    """Compute the Hamming distance: the number of bits in which two documents differ.
 
-    Of two texts, bytes or lists of tokens, those of `simdb.fingerprint` are compared: hexadecimal
-    text and bytes can be documents.  With `bits`, both are hashes of so many bits, in any form that
-    `simdb.Bits` takes.  Without it, they are hashes if one is an array, a `Fingerprint` or an
-    object with `.hash`, which has the number of bits; whole numbers have 64.
+    Parameters
+    ----------
+    left, right : int, Fingerprint, hash, text or list of tokens
+        Two documents.  Two texts, bytes or lists of tokens are compared by their
+        `simdb.fingerprint`.  Arrays, `Fingerprint` objects and objects with `.hash` are hashes of
+        their own size, and whole numbers have 64 bits.
+    bits : int, optional
+        Size of both hashes, in any form that `simdb.Bits` takes.  Hexadecimal text and bytes count
+        as hashes only if it is given.
+
+    Returns
+    -------
+    int
+        Number of bits that differ.
+
+    Raises
+    ------
+    InputError
+        If the two have different sizes, or a form that is no hash.
+
+    Examples
+    --------
+    >>> simdb.distance(0b1011, 0b0001)
+    2
+    >>> simdb.distance("ffffffff", "fffffff0", bits=32)
+    4
     """
     both: list[Any] = [left, right]
     if bits is None and _is_words(left) and _is_words(right):
@@ -214,17 +430,41 @@ def distance(
 def similarity(
     left: "Comparable", right: "Comparable", sketch: Simhash | Minhash | None = None
 ) -> float:
-    """Compute the similarity of two texts, or estimate it from two fingerprints or signatures.
+    """Compute the similarity of two texts, or estimate it from two sketches.
 
-    Of two texts, or lists of tokens, it is exact: Jaccard's, of the sets of their shingles, or what
-    a `sketch` with weights estimates; `sketch` is `Simhash()` if you give none.
+    Parameters
+    ----------
+    left, right : str, list of tokens, Fingerprint or Signature
+        Two documents of one kind.
+    sketch : Simhash or Minhash, optional
+        How texts become features; `Simhash()` if not given.
 
-    For fingerprints it is the estimate of a database: Jaccard's of texts, the cosine of vectors and
-    if features have weights (`Fingerprint.measure`).  If one of them is a stored fingerprint, whose
-    weights are rounded, the other is rounded, too, and the result is that of the database.  For
-    signatures it is Jaccard's: the size of the intersection over the size of the union, or, if
-    features have weights, the sum of the smaller weights over the sum of the larger weights.  A
-    document without features is similar to nothing.
+    Returns
+    -------
+    float
+        The similarity, 0 to 1.  A document without features has 0 with every document.
+
+    Raises
+    ------
+    InputError
+        If the two are of different kinds, or fingerprints without weights.
+
+    Notes
+    -----
+    Of two texts or lists of tokens the result is exact: Jaccard's similarity of the sets of their
+    shingles, or the cosine if `sketch` weights its features.
+
+    Of fingerprints it is the estimate of a database: Jaccard's similarity of texts, the cosine of
+    vectors and of weighted features (`Fingerprint.measure`).  If one of them is stored, so that its
+    weights are rounded, the other is rounded as well.
+
+    Of signatures it is Jaccard's similarity: the size of the intersection over the size of the
+    union or, with weights, the sum of the smaller weights over the sum of the larger ones.
+
+    Examples
+    --------
+    >>> simdb.similarity("the quick brown fox jumps", "the quick brown fox sleeps")
+    0.5
     """
     chosen = sketching.sketch_of_texts("similarity", sketch, [left, right])
     if _is_words(left) and _is_words(right):
@@ -250,11 +490,24 @@ def similarity(
 def similarities(
     left: Signature | Signatures | Fingerprint | Fingerprints, right: Signatures | Fingerprints
 ) -> npt.NDArray[np.float32]:
-    """Estimate the similarity of each document of `right` to `left`: float32[n].
+    """Estimate the similarities of sketches, in pairs or of one to many.
 
-    `left`: one document, or as many as `right`, which are then compared in pairs.  The similarities
-    are those of a database: of fingerprints, those of the packed vectors, or of the weights as they
-    are stored.  A document without features is similar to nothing.
+    Parameters
+    ----------
+    left : Fingerprint, Fingerprints, Signature or Signatures
+        One document, or as many as `right`, which are then compared in pairs.
+    right : Fingerprints or Signatures
+        The other documents, n of them.
+
+    Returns
+    -------
+    ndarray
+        The similarities that a database shows, float32[n].  A document without features has 0.
+
+    Raises
+    ------
+    InputError
+        If the two are of different kinds or sizes, or fingerprints without weights.
     """
     if isinstance(right, Fingerprints) and isinstance(left, Fingerprint | Fingerprints):
         return _of_fingerprints(left, right)
@@ -276,22 +529,43 @@ def find_all(
     fingerprints: Any, blocks: int = 4, distance: int | None = None, *,
     bits: int | None = None, threads: int | None = None,
 ) -> ArrayPairs:  # fmt: skip
-    """Find every pair of `fingerprints` that differ in at most `distance` bits, by position; exact.
+    """Find every pair of fingerprints within a Hamming distance, by position; exact.
 
-    `distance`: 3 if you give none, or that of `Bits` for hashes of another size than 64 bits.
+    Parameters
+    ----------
+    fingerprints : array, Fingerprints or iterable of int
+        An array uint64[n], `Fingerprints`, or hashes of 32-512 bits: an array, see `Fingerprints`,
+        or a list in a form that `simdb.Bits` takes.  An array is copied, so it may change before
+        the pairs are read.
+    blocks : int, default 4
+        The largest number of blocks into which a fingerprint is cut, larger than `distance`.  simdb
+        uses the fastest tables with at most this number of blocks; the pairs do not depend on it.
+    distance : int, optional
+        The largest number of bits that differ; 3 if not given, or that of `Bits` for hashes of
+        another size than 64 bits.
+    bits : int, optional
+        Size of the hashes, if neither an array nor the first of a list shows it.
+    threads : int, optional
+        Number of threads; see `Database.insert_many`.
 
-    `fingerprints`: uint64[n], `Fingerprints` (a document without features matches nothing), or an
-    iterable of int.  Or hashes of 32 to 512 bits: an array, see `Fingerprints`, or a list in a form
-    that `simdb.Bits` takes.  `bits`: their size, if neither an array nor the first of a list, which
-    is text, bytes, flags or packed bits, has it.  Those of other than 64 bits are stored in a
-    temporary database, whatever `blocks` is.
+    Returns
+    -------
+    ArrayPairs
+        The pairs: `.chunks()` streams them, and `.left`, `.right` and `.distance` gather them.
+        Equal fingerprints are pairs at distance 0, so k copies make k (k - 1) / 2 pairs.  Documents
+        without features match nothing.
 
-    Equal fingerprints are pairs at distance 0, so k copies make k (k - 1) / 2 pairs.  `blocks`: the
-    largest number of blocks into which a fingerprint is cut; it must be larger than `distance`.
-    simdb uses the fastest tables of at most that many blocks.  The pairs do not depend on the
-    choice.  The search takes 24 bytes of memory for each fingerprint, and what the caller keeps:
-    `.chunks()` streams the pairs; `.left`, `.right` and `.distance` gather them.  The array is
-    copied, so it can change before the pairs are read.  `threads`: see `Database.insert_many`.
+    Raises
+    ------
+    InputError
+        If the fingerprints have another form.
+    OptionError
+        If `blocks` and `distance` do not suit each other.
+
+    Notes
+    -----
+    The search takes 24 bytes of memory a fingerprint, in addition to what the caller keeps.  Hashes
+    of another size than 64 bits are stored in a temporary database.
     """
     count, given = thread_count(threads), _many(fingerprints, bits)
     if sketching.hash_bits(given) is not None:
@@ -304,11 +578,38 @@ def find_clusters(
     fingerprints: Any, blocks: int = 4, distance: int | None = None, *,
     bits: int | None = None, threads: int | None = None,
 ) -> ArrayClusters:  # fmt: skip
-    """Find the connected components of the pairs of `find_all`: arrays of two or more positions.
+    """Find the groups of fingerprints that are connected by pairs within a Hamming distance.
 
-    The arguments are the same.  Equal fingerprints are linked once instead of paired, so any number
-    of copies costs no more than sorting them.  The search takes 36 bytes of memory for each
-    fingerprint, and up to 60 if most of them are in clusters.
+    Parameters
+    ----------
+    fingerprints : array, Fingerprints or iterable of int
+        The fingerprints or hashes; see `find_all`.
+    blocks : int, default 4
+        The largest number of blocks; see `find_all`.
+    distance : int, optional
+        The largest number of bits that differ; see `find_all`.
+    bits : int, optional
+        Size of the hashes; see `find_all`.
+    threads : int, optional
+        Number of threads; see `Database.insert_many`.
+
+    Returns
+    -------
+    ArrayClusters
+        The connected components of the pairs of `find_all`: arrays of two or more positions.
+
+    Raises
+    ------
+    InputError
+        If the fingerprints have another form.
+    OptionError
+        If `blocks` and `distance` do not suit each other.
+
+    Notes
+    -----
+    Equal fingerprints are linked once instead of paired, so any number of copies costs no more than
+    sorting them.  The search takes 36 bytes of memory a fingerprint, and up to 60 if most are in
+    clusters.
     """
     count, given = thread_count(threads), _many(fingerprints, bits)
     if sketching.hash_bits(given) is not None:
