@@ -6,6 +6,7 @@ The site has what its pages do not describe verb by verb, as the page "Classes a
 """
 
 import ast
+import re
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
@@ -159,12 +160,12 @@ def describe(
     """
     yield f"\n## {name}\n"
     if isinstance(node, ast.AnnAssign):
-        yield (ast.get_docstring(parsed(path)) or "") + "\n"
+        yield described(parsed(path)) + "\n"
         return
     if isinstance(node, ast.FunctionDef):
         yield from signature(f"simdb.{name}", node)
         return
-    yield (ast.get_docstring(node) or "") + "\n"
+    yield described(node) + "\n"
     bases = [each.id for each in node.bases if isinstance(each, ast.Name) and each.id in BASES]
     if bases:
         yield f"It has the options of {' and '.join(f'`{each}`' for each in bases)}, too.\n"
@@ -248,7 +249,29 @@ def signature(name: str, node: ast.FunctionDef) -> Iterator[str]:
     else:
         arguments = [each for each in split(node.args) if each != "self"]
         yield f"```python\n{name}({wrapped(arguments)}){returns}\n```\n"
-    yield (ast.get_docstring(node) or "") + "\n"
+    yield described(node) + "\n"
+
+
+def described(node: ast.AST) -> str:
+    """Return a docstring, its sections as Markdown: lists, and examples as Python that is shown."""
+    text = ast.get_docstring(node) or ""
+    head, *parts = re.split(r"^(\w[\w ]*)\n-{3,}\n", text, flags=re.M)
+    blocks = [head.strip()]
+    for title, body in zip(parts[::2], parts[1::2], strict=True):
+        if title == "Examples":
+            body = f"```py\n{body.strip()}\n```"
+        elif title != "Notes":
+            body = "\n".join(map(_item, body.strip().splitlines()))
+        blocks += [f"**{title}**", body.strip()]
+    return "\n\n".join(blocks)
+
+
+def _item(line: str) -> str:
+    """Return a line of a section as one of a list: a name with its type, or text about it."""
+    if not line or line.startswith(" "):
+        return line and f"  {line.strip()}"
+    names, colon, kind = line.partition(" : ")
+    return f"* `{names}`" + (f" ({kind})" if colon else "") + ":"
 
 
 def split(arguments: ast.arguments) -> list[str]:
