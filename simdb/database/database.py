@@ -54,13 +54,17 @@ Mergeable: TypeAlias = "Database[Any] | ManyStores | str | os.PathLike[str]"
 
 @answering
 class Database(Writing[IdT]):
-    """An open database; `simdb.open` makes it, `close` or leaving a `with` block closes it.
+    """An open database.
 
-    A process that was forked may use the database of its parent, which opens itself again there;
-    ForkedError says so if it may not write, because the parent was writing at the fork.
+    `simdb.open` makes it; `close`, or leaving a `with` block, closes it.
 
-    For type checkers, `database: simdb.Database[str] = simdb.open(path)` says that all ids are str;
-    the ids in its answers are then str, too, and Any otherwise.
+    Notes
+    -----
+    A forked process may use the database of its parent, which opens itself again there.
+    ForkedError says so if the process may not write, because the parent was writing at the fork.
+
+    For type checkers, `database: simdb.Database[str] = simdb.open(path)` says that all ids are str.
+    The ids in its answers are then str as well, and Any otherwise.
     """
 
     def __init__(self, store: Store, path: str, mode: ModeName, durability: DurabilityName) -> None:
@@ -99,14 +103,30 @@ class Database(Writing[IdT]):
         self._handle.close()
 
     def read(self) -> "Snapshot[IdT]":
-        """Return a snapshot: the reading verbs on the state as it is now.  Use it with `with`."""
+        """Return a snapshot: the reading verbs on the state as it is now.
+
+        Returns
+        -------
+        Snapshot
+            The snapshot; use it with `with`, or close it.
+        """
         return door.Snapshot(self._store)
 
     def write(self) -> "WriteTransaction[IdT]":
-        """Begin a write transaction: all verbs, and one commit at the end.  Use it with `with`.
+        """Begin a write transaction: all verbs, and one commit at the end.
 
-        Waits for other writers.  Raises BusyError after the timeout given to `open`, or at once if
-        this thread has a write transaction already.
+        The call waits for other writers.
+
+        Returns
+        -------
+        WriteTransaction
+            The transaction; use it with `with`, or call its `commit` or `abort`.
+
+        Raises
+        ------
+        BusyError
+            After the timeout given to `open`, or at once if this thread has a write transaction
+            already.
         """
         return door.WriteTransaction(self._writable())
 
@@ -120,7 +140,26 @@ class Database(Writing[IdT]):
     ) -> "IdfTable":
         """Fit an IDF table to documents, with the options of the database, and set it.
 
-        See `simdb.fit_idf` for the arguments, and `set_idf` for when a table can be set.
+        Parameters
+        ----------
+        documents : iterable of str or lists of tokens
+            The collection; see `simdb.fit_idf`.
+        features_max : int, optional
+            Number of features to keep; see `simdb.fit_idf`.
+        errors : {"strict", "replace"}, default "strict"
+            What to do with text that is not valid Unicode; see `query`.
+        progress : callable, optional
+            Called with the number of documents read.
+
+        Returns
+        -------
+        IdfTable
+            The table.
+
+        Raises
+        ------
+        OptionError
+            If no table can be set; see `set_idf`.
         """
         return write.idf.fit_own_idf(
             self._writable(), documents, features_max=features_max, errors=errors, progress=progress
@@ -130,37 +169,78 @@ class Database(Writing[IdT]):
         """Set the IDF table of a database that was created without one.
 
         This works once, before any document is inserted; setting an equal table again does nothing.
-        Raises OptionError if documents were inserted, if the database has another table, or if
-        `table` does not fit its options; see `simdb.fit_idf`.
+
+        Parameters
+        ----------
+        table : IdfTable
+            The table; see `simdb.fit_idf`.
+
+        Raises
+        ------
+        OptionError
+            If documents were inserted, if the database has another table, or if the table does not
+            fit the options of the database.
         """
         write.idf.set_idf(self._writable(), table)
 
     def stats(self) -> "Statistics":
-        """Return the numbers of the database: documents, bytes, runs and readers."""
+        """Return the numbers of the database: documents, bytes, runs and readers.
+
+        Returns
+        -------
+        Statistics
+            The numbers.
+
+        Examples
+        --------
+        >>> with simdb.open(None) as database:
+        ...     database.insert("a", "the quick brown fox jumps over the lazy dog")
+        ...     database.stats().document_count
+        1
+        """
         return maintenance.inspection.statistics(self._opened())
 
     def check(self, deep: bool = False) -> "Iterator[Finding]":
-        """Yield what is wrong with the stored database, one finding at a time; none if it is sound.
+        """Yield each kind of damage in the stored database; nothing if it is sound.
 
-        The tables and columns are read once and compared with their checksums.  `deep` reads every
-        byte, and makes every table again to compare it.
+        The tables and columns are read once and compared with their checksums.
+
+        Parameters
+        ----------
+        deep : bool, default False
+            Read every byte, and make every table again to compare it.
+
+        Yields
+        ------
+        Finding
+            One damaged place, and how bad it is.
         """
         return maintenance.inspection.check(self._opened(), deep=deep)
 
     def advice(self) -> "Iterator[Advice]":
         """Yield what would improve the database, and why; nothing if all is well.
 
-        Advice is about dead and slow readers, deleted documents, runs, sizes, free space, headers
-        that many documents share, the calibration, documents too short for the threshold, packages,
-        permissions and the file system.  It changes nothing; `check` is for damage.
+        It changes nothing; `check` is for damage.
+
+        Yields
+        ------
+        Advice
+            About dead and slow readers, deleted documents, runs, sizes, free space, headers that
+            many documents share, the calibration, documents too short for the threshold, packages,
+            permissions and the file system.
         """
         return maintenance.advice.advice(self._opened())
 
     def header_fill(self) -> "tuple[HeaderFill, ...]":
         """Return how the entries of each table spread over its headers.
 
-        A look-up reads all entries of a header, so few headers with very many entries make some
-        queries slow.  Reads the directory of every table, and no keys.
+        A look-up reads all entries of a header, so a few headers with very many entries make some
+        queries slow.  The directory of every table is read, and no keys.
+
+        Returns
+        -------
+        tuple of HeaderFill
+            One for each table.
         """
         return maintenance.inspection.header_fill(self._opened())
 
@@ -174,14 +254,31 @@ class Database(Writing[IdT]):
     ) -> Calibration:
         """Learn how similar documents differ here, so that queries probe no more than necessary.
 
-        `sample`: the number of stored documents to compare with all others, drawn at random with
-        `seed`; None takes about a second.  It may also be documents like your queries, which teach
-        more.  The calibration is stored with the speed of this machine and used from then on; see
-        `plan`.  With cross-polytope tables, only search="psm", "multiprobe" and `distance` use it.
+        The calibration is stored with the speed of this machine and used from then on; see `plan`.
 
-        `noise`, from .05 to .3, says by hand how documents differ, for queries by `distance`: it is
-        the standard deviation of the change of a projection, over that of the projection itself.
-        Nothing is sampled, and it holds for all documents, whatever is inserted later.
+        Parameters
+        ----------
+        sample : int or documents, optional
+            Number of stored documents, drawn at random, to compare with all others; if not given,
+            enough for about a second.  Documents like your queries, in place of a number, teach
+            more.
+        noise : float, optional
+            How documents differ, for queries by `distance`, from .05 to .3: the standard deviation
+            of the change of a projection, over that of the projection itself.  Nothing is sampled
+            then, and it holds for all documents, whatever is inserted later.
+        seed : int, default 0
+            Seed of the random draw.
+        errors : {"strict", "replace"}, default "strict"
+            What to do with text that is not valid Unicode; see `query`.
+
+        Returns
+        -------
+        Calibration
+            What was learned.
+
+        Notes
+        -----
+        With cross-polytope tables, only search="psm", search="multiprobe" and `distance` use it.
 
         A calibration does not cover documents inserted later.  If they are many, queries search as
         without a calibration where that is more careful, until the next `calibrate` or `compact`,
@@ -194,9 +291,20 @@ class Database(Writing[IdT]):
     def compact(self, *, threads: int | None = None) -> "Compaction":
         """Merge all runs into one, drop deleted documents, and shrink the file.
 
-        A database of an older version gets cross-polytope tables; older versions then refuse it.
-        The file can shrink only while no other process has it open and no snapshot is open; the
-        `note` of the result says why it did not.  `threads`: see `insert_many`.
+        Parameters
+        ----------
+        threads : int, optional
+            Number of threads; see `insert_many`.
+
+        Returns
+        -------
+        Compaction
+            Sizes before and after; its `note` says why the file did not shrink.
+
+        Notes
+        -----
+        The file can shrink only while no other process has it open and no snapshot is open.  A
+        database of an older version gets cross-polytope tables; older versions then refuse it.
         """
         store = self._writable()
         done = maintenance.compaction.compact(store, thread_count(threads))
@@ -204,18 +312,36 @@ class Database(Writing[IdT]):
         return done
 
     def copy(self, path: str | os.PathLike[str], *, incremental: bool = False) -> int:
-        """Write a copy of the database, as of now, to the new directory `path`; return its bytes.
+        """Write a copy of the database, as it is now, to another directory.
 
-        `incremental`: `path` can also be an earlier copy, which gets what has changed since, in one
-        commit: so it can be opened at every moment, and whatever happens, it is the database as it
-        was or as it is.  Returns the bytes of what was written then.  Values that are stored in
-        both already are neither read nor written.  After `compact` or `rebuild` that is nothing,
-        and the whole file is written anew.  Other processes can read the copy meanwhile; this one
-        must have no snapshot of it open, or BusyError is raised.
+        Parameters
+        ----------
+        path : str or path
+            The directory of the copy.  It must not exist yet, unless `incremental` is given.
+        incremental : bool, default False
+            `path` can be an earlier copy, which gets all changes since then in one commit.  So it
+            can be opened at every moment and, whatever happens, is the database as it was or as it
+            is.
 
-        Raises ExistsError if something else is at `path`, such as a copy that was written to, or
-        one of a sibling: a database that went on otherwise from a common state.  A sibling cannot
-        be told if only its metadata or notes differ, or if it has since merged all that does.
+        Returns
+        -------
+        int
+            Number of bytes written.
+
+        Raises
+        ------
+        ExistsError
+            If something else is at `path`, such as a copy that was written to, or one of a sibling:
+            a database that went on otherwise from a common state.
+        BusyError
+            If this process has a snapshot of the earlier copy open.
+
+        Notes
+        -----
+        An incremental copy neither reads nor writes values that are stored in both already.  After
+        `compact` or `rebuild` there are none, and the whole file is written anew.  Other processes
+        can read the copy meanwhile.  A sibling cannot be told if only its metadata or notes differ,
+        or if it has since merged all that does.
         """
         target = os.fsdecode(path)
         return maintenance.compaction.copy(self._opened(), target, incremental=incremental)
@@ -229,12 +355,27 @@ class Database(Writing[IdT]):
     ) -> "Rebuild":
         """Make all tables again from the stored columns, if `check` has found them damaged.
 
-        `polytopes`: the number of cross-polytope tables from now on; None keeps it, or does what
-        `compact` does.  All that documents consist of is verified as it is read.  If anything of a
-        document is damaged, CorruptError names it and nothing changes; with `drop_damaged` such
-        documents are removed, and the report lists their ids.  Unreadable metadata is dropped, and
-        its documents stay.  The result is one run and a small file, as after `compact`.
-        `threads`: see `insert_many`.
+        All parts of a document are verified as they are read.  The result is one run and a small
+        file, as after `compact`.
+
+        Parameters
+        ----------
+        drop_damaged : bool, default False
+            Remove documents of which anything is damaged; the report lists their ids.
+        polytopes : int, optional
+            Number of cross-polytope tables from now on; if not given, as `compact` has it.
+        threads : int, optional
+            Number of threads; see `insert_many`.
+
+        Returns
+        -------
+        Rebuild
+            The report.  Unreadable metadata is dropped, and its documents are kept.
+
+        Raises
+        ------
+        CorruptError
+            If anything of a document is damaged and `drop_damaged` is False; nothing changes.
         """
         return maintenance.rebuild.rebuild(
             self._writable(), drop_damaged=drop_damaged, threads=thread_count(threads),
@@ -251,17 +392,36 @@ class Database(Writing[IdT]):
     ) -> int:
         """Store the documents of other databases with the same sketch, all or none of them.
 
-        No text is needed: sketches, metadata and times are copied, passages, features and texts if
-        both databases have them, and kept clusters are brought up to date.  Tables, blocks and the
-        usual similarity of the other databases may differ.  Notes and calibrations stay where they
-        are.  Returns how many documents were stored.
+        No text is needed.  Sketches, metadata and times are copied; passages, features and texts
+        only if both databases have them.  Kept clusters are brought up to date.
 
-        `other`: a `Database`, its path, a `ShardedDatabase`, or a list of these.
-        `on_conflict`: what to do with a document whose id is stored already, see `insert_many`.
-        `progress(done)` is called with the number of documents read.  `threads`: see `insert_many`.
-        The documents wait in memory until they are committed, as those of `insert_many`.
+        Parameters
+        ----------
+        other : Database, str, path, ShardedDatabase or list of these
+            The other databases.  Their tables, blocks and usual similarity may differ.
+        on_conflict : {"error", "skip", "replace", "same"}, default "error"
+            What to do with a document whose id is stored already; see `insert_many`.
+        progress : callable, optional
+            Called with the number of documents read.
+        threads : int, optional
+            Number of threads; see `insert_many`.
 
-        Raises OptionError, with what differs, if the other sketch is not the same.
+        Returns
+        -------
+        int
+            Number of documents stored.
+
+        Raises
+        ------
+        OptionError
+            If the other sketch is not the same; the message says what differs.
+        ExistsError
+            If an id is stored already, with on_conflict="error".
+
+        Notes
+        -----
+        Notes and calibrations of the other databases are not copied.  The documents wait in memory
+        until they are committed, as those of `insert_many`.
         """
         store = self._writable()
         count, given = thread_count(threads), other if isinstance(other, list | tuple) else [other]
@@ -270,14 +430,33 @@ class Database(Writing[IdT]):
             return maintenance.merge.merge(store, stores, on_conflict, progress, count)
 
     def dump(self, target: Any, progress: "Progress | None" = None) -> int:
-        """Write the whole database, as of now, to a path or a binary stream.
+        """Write the whole database, as it is now, to a path or a binary stream.
 
         The form is portable: `simdb.load` makes a database of it with any later version, on any
-        machine.  It is an Arrow IPC stream with a row for each document.  Documents are written in
-        order of insertion, a few thousand in memory at a time; other writers may go on.  A file
-        gets its name when it is complete, and only its owner may read it.  `progress(done)` is
-        called with the number of documents written.  Returns that
-        number.  Raises CorruptError if stored values are damaged.
+        machine.
+
+        Parameters
+        ----------
+        target : str, path or binary stream
+            Where to write.  A file gets its name when it is complete, and only its owner may read
+            it.
+        progress : callable, optional
+            Called with the number of documents written.
+
+        Returns
+        -------
+        int
+            Number of documents written.
+
+        Raises
+        ------
+        CorruptError
+            If stored values are damaged.
+
+        Notes
+        -----
+        The dump is an Arrow IPC stream with a row for each document, in order of insertion.  A few
+        thousand documents are in memory at a time; other writers may go on.
         """
         return maintenance.dump.dump(self._opened(), target, progress)
 
@@ -368,24 +547,64 @@ def open(
     timeout: float | None = None,
     allow: Collection[str] = (),
 ) -> Database:
-    """Open the database in the directory `path`, or a temporary one if `path` is None.
+    """Open a database, and create it if it does not exist.
 
-    A temporary database is new and empty, lies in memory where the system has room for it
-    (/dev/shm), otherwise in the folder for temporary files, and is gone when it is closed or
-    nothing refers to it any more.  It keeps nothing longer, so `durability` does not matter.
+    Parameters
+    ----------
+    path : str, path or None
+        The directory of the database; None for a temporary database.
+    mode : {"c", "x", "w", "r"}, default "c"
+        "c" creates the database if it is missing, "x" must create it, "w" must find it, "r" opens
+        it for reading only.
+    options : Options, optional
+        Stored at creation; leave them out later.
+    durability : {"full", "process", "none"}, default "full"
+        "full": commits survive a power loss.  "process": commits survive the death of the process.
+        "none": nothing is promised.
+    map_size : int, optional
+        Bytes of address space to begin with.  The file is only as large as its content, and the map
+        grows if necessary.
+    timeout : float, optional
+        Seconds to wait for the write lock; None waits for ever.
+    allow : collection of str
+        Names of callables, "package.module:function", that may be imported if the stored options
+        name them as the tokeniser; those in `options` may be.
 
-    `mode`: "c" creates it if missing, "x" must create it, "w" must find it, "r" opens it for
-    reading only.  `options`: stored at creation; leave them out later, or OptionError names any
-    that differ.  `durability`: "full" commits survive a power loss, "process" commits survive the
-    death of the process, "none" promises nothing.  `map_size`: bytes of address space to begin
-    with; the file is only as large as its content, and the map grows if necessary.  `timeout`:
-    seconds to wait for the write lock; None waits for ever.  `allow`: names of callables,
-    "package.module:function", that may be imported if the stored options name them as the
-    tokeniser; those in `options` may be.
+    Returns
+    -------
+    Database
+        The database; use it with `with`, or close it.
 
-    A RuntimeWarning reports that the database was made with another version of a package on which
-    its fingerprints depend.  Raises NotFoundError, ExistsError, FormatError (not a simdb database,
-    or a newer format), OptionError, ReadOnlyError.
+    Raises
+    ------
+    NotFoundError
+        If there is no database, with mode "w" or "r".
+    ExistsError
+        If there is one already, with mode "x".
+    FormatError
+        If the directory is not a simdb database, or has a newer format.
+    OptionError
+        If `options` differ from those stored; the message names them.
+    ReadOnlyError
+        If the database cannot be written to.
+
+    Warns
+    -----
+    RuntimeWarning
+        If the database was made with another version of a package on which its sketches depend.
+
+    Notes
+    -----
+    A temporary database is new and empty.  It lies in memory where the system has room for it
+    (/dev/shm), otherwise in the folder for temporary files.  It is gone when it is closed or
+    nothing refers to it any more, so `durability` does not matter.
+
+    Examples
+    --------
+    >>> with simdb.open(None) as database:
+    ...     database.insert("a", "the quick brown fox jumps over the lazy dog")
+    ...     [match.id for match in database.query("The quick brown fox jumps over the lazy dog!")]
+    ['a']
     """
     access = Access(durability, map_size, timeout, allow)
     if path is None:
@@ -402,12 +621,34 @@ def rebuild(
     polytopes: int | None = None,
     threads: int | None = None,
 ) -> "Rebuild":
-    """Rebuild the database at `path`, even if it is too damaged to be opened; see the verb.
+    """Rebuild a database, even if it is too damaged to be opened.
 
-    If it cannot be opened, its pages are read one by one, and all values that can still be read
-    become a new data file, which replaces the damaged one when it is complete.  No other process
-    may have the database open then: BusyError.  Raises CorruptError, and nothing changes, if
-    documents would be lost and `drop_damaged` is False, or if the options of the database are lost.
+    If it cannot be opened, its pages are read one by one.  All values that can still be read become
+    a new data file, which replaces the damaged one when it is complete.  See `Database.rebuild`.
+
+    Parameters
+    ----------
+    path : str or path
+        The directory of the database.
+    drop_damaged : bool, default False
+        Remove damaged documents; see `Database.rebuild`.
+    polytopes : int, optional
+        Number of cross-polytope tables; see `Database.rebuild`.
+    threads : int, optional
+        Number of threads; see `Database.insert_many`.
+
+    Returns
+    -------
+    Rebuild
+        The report.
+
+    Raises
+    ------
+    BusyError
+        If another process has the database open.
+    CorruptError
+        If documents would be lost and `drop_damaged` is False, or if the options of the database
+        are lost.  Nothing changes then.
     """
     asked: Any = {"polytopes": polytopes, "drop_damaged": drop_damaged}
     asked["threads"] = thread_count(threads)

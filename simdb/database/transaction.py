@@ -44,7 +44,15 @@ class WriteTransaction(Writing[IdT]):
         return self._writing.staging.next_ordinal
 
     def set_note(self, name: str, content: Any) -> None:
-        """Store a note of plain types, which `note` reads; None removes it.  See `note`."""
+        """Store a note, which `note` reads.
+
+        Parameters
+        ----------
+        name : str
+            The name of the note.
+        content : plain object
+            The content: plain types, as of metadata; None removes the note.
+        """
         key, packed = records.note_key(name), records.packed_note(content)
         with self._changing("set a note") as writing:
             writing.staging.notes[key] = packed

@@ -52,10 +52,39 @@ class Writing(Reading[IdT], Protocol[IdT]):
         encoding: str = "utf-8",
         errors: ErrorsName = "strict",
     ) -> None:
-        """Store one document; see `insert_many`.
+        """Store one document.
 
-        A database commits what each of its verbs changes, a write transaction all of it together.
-        Raises ExistsError if the id is stored already, unless `on_conflict` says otherwise.
+        A database commits the changes of each verb by itself, a write transaction all of them
+        together.
+
+        Parameters
+        ----------
+        id : str, bytes or int
+            The id.
+        document : str, bytes, list of tokens, Features, vector, Fingerprint, Signature or int
+            The document, or its ready sketch.
+        metadata : plain object, optional
+            Anything that msgpack can store: dict, list, str, bytes, int, float, bool or None.
+        on_conflict : {"error", "skip", "replace", "same"}, default "error"
+            What to do if the id is stored already; see `insert_many`.
+        encoding : str, default "utf-8"
+            The encoding of bytes; see `query`.
+        errors : {"strict", "replace"}, default "strict"
+            What to do with text that is not valid Unicode; see `query`.
+
+        Raises
+        ------
+        ExistsError
+            If the id is stored already, unless `on_conflict` says otherwise.
+        InputError
+            If the id, the document or the metadata are invalid.
+
+        Examples
+        --------
+        >>> with simdb.open(None) as database:
+        ...     database.insert("a", "the quick brown fox jumps over the lazy dog", {"lang": "en"})
+        ...     database["a"].metadata
+        {'lang': 'en'}
         """
         known = None if metadata is None else [metadata]
         call = write.storing.Call([id], [document], known, on_conflict, encoding, errors)
@@ -75,30 +104,64 @@ class Writing(Reading[IdT], Protocol[IdT]):
         progress: "Progress | None" = None,
         threads: int | None = None,
     ) -> int:
-        """Store many documents, all or none of them; returns how many were stored.
+        """Store many documents, all or none of them.
 
-        They wait in memory until they are committed, some 230 bytes each with the default options:
-        store tens of millions in several calls.
+        Parameters
+        ----------
+        ids : iterable of str, bytes or int
+            The ids.  A mapping from ids to documents needs no `documents`.
+        documents : iterable of documents, array, Fingerprints, CSR matrix or Arrow column, optional
+            The documents, or their ready sketches: uint64[n] of fingerprints, a `Fingerprints`,
+            vectors as float[n, d] or a CSR matrix.
+        metadata : iterable of plain objects, optional
+            The metadata of each document, or None.
+        on_conflict : {"error", "skip", "replace", "same"}, default "error"
+            What to do with a document whose id is stored already.  "error" raises ExistsError.
+            "skip" keeps the stored document and its metadata.  "replace" deletes it first (an
+            upsert).  "same" skips a document with the stored sketch, and raises ExistsError for any
+            other.
+        encoding : str, default "utf-8"
+            The encoding of bytes; see `query`.
+        errors : {"strict", "replace"}, default "strict"
+            What to do with text that is not valid Unicode; see `query`.
+        on_error : {"raise", "skip"} or callable, default "raise"
+            What to do with a document that cannot be read, because it, its id or its metadata are
+            invalid.  "raise" raises InputError.  "skip" omits it, and a RuntimeWarning has the
+            number and the first of those omitted.  A function is called with the row, the id and
+            the reason.
+        progress : callable or True, optional
+            Called now and then with the number of documents sketched; True draws a bar on a
+            terminal.
+        threads : int, optional
+            Number of threads that share the work.  If not given, the environment variable
+            SIMDB_THREADS or, without it, the number of processors this process may use.  The result
+            is the same for any number.
 
-        `ids`: str, bytes or int; a mapping from ids to documents needs no `documents`.
-        `documents`: an iterable of documents, uint64[n] of ready fingerprints, a `Fingerprints`,
-        vectors as float[n, d] or a CSR matrix, or an Arrow column.  `metadata`: a plain object or
-        None for each document.  `encoding`, `errors`: see `query`.
-        `progress(done)` is called now and then with the number of documents sketched; True draws a
-        bar on a terminal.  `threads`: how many threads share the work; None: as many as the
-        environment variable SIMDB_THREADS says or, without it, as this process may use processors.
-        The result is the same for any number.
+        Returns
+        -------
+        int
+            Number of documents stored.
 
-        `on_conflict`: what to do with a document whose id is stored already.  "error" raises
-        ExistsError.  "skip" keeps the stored document and its metadata.  "replace" deletes it
-        first, which others call an upsert.  "same" skips a document with the stored sketch, and
-        raises ExistsError for any other.  If an id is given twice, the later document meets the
-        earlier one as if it were stored; only with "error" that is an InputError.
+        Raises
+        ------
+        ExistsError
+            If an id is stored already, with on_conflict="error" or "same"; nothing is stored.
+        InputError
+            If an id, a document or its metadata is invalid, with on_error="raise", or if an id
+            appears twice, with on_conflict="error".  Nothing is stored.
 
-        `on_error`: what to do with a document that cannot be read, because it, its id or its
-        metadata are invalid.  "raise" raises InputError, and nothing is stored.  "skip" leaves it
-        out, stores the others, and issues a RuntimeWarning with the number and the first of those
-        left out; a function is called with the row, the id and the reason of each instead.
+        Notes
+        -----
+        If an id appears twice, the later document meets the earlier one as if that were stored.
+
+        The documents wait in memory until they are committed, some 230 bytes each with the default
+        options: store tens of millions in several calls.
+
+        Examples
+        --------
+        >>> with simdb.open(None) as database:
+        ...     database.insert_many({"a": "a first text of some words", "b": "a second text"})
+        2
         """
         skipped = Skipped(on_error)
         how = on_conflict, encoding, errors, threads, progress, skipped
@@ -125,19 +188,56 @@ class Writing(Reading[IdT], Protocol[IdT]):
     ) -> Match[IdT] | None:
         """Store a document, unless a stored document matches it.
 
-        Returns None if it was stored, otherwise its best match; of a flood of matches, the best of
-        some 64.  No other writer can store a match between the search and the insertion.  See
-        `query` for the criterion.
+        No other writer can store a match between the search and the insertion.
 
-        `where`: values of fields (`Options.fields`) that the document has in its metadata, such as
-        {"tenant": "t7"}; only documents that have them, too, can match it.  An id that another
-        document has is an ExistsError then.
+        Parameters
+        ----------
+        id : str, bytes or int
+            The id.
+        document : str, bytes, list of tokens, Features, vector, Fingerprint, Signature or int
+            The document, or its ready sketch.
+        metadata : plain object, optional
+            The metadata; see `insert`.
+        similarity : float, optional
+            The least similarity of a match; see `query`.
+        distance : int, optional
+            The largest distance of a match; see `query`.
+        recall : float, optional
+            The share of matches to find; see `query`.
+        search : str or Search, optional
+            How to search; see `query`.
+        where : dict, optional
+            Values of fields (`Options.fields`) that the document has in its metadata, such as
+            {"tenant": "t7"}.  Only documents that have them as well can match it.
+        on_conflict : {"same", "skip", "replace", "error"}, default "same"
+            What to do if the id is stored already.  "same" returns a match with the stored document
+            if that has the same sketch, so a claim can be repeated, and otherwise raises
+            ExistsError. "skip" returns a match with the stored document.  "replace" deletes it
+            first, so it is gone even if another document matches.  "error" raises ExistsError.
+        encoding : str, default "utf-8"
+            The encoding of bytes; see `query`.
+        errors : {"strict", "replace"}, default "strict"
+            What to do with text that is not valid Unicode; see `query`.
 
-        `on_conflict`: what to do if the id is stored already.  "same" returns a match with the
-        stored document if it has the same sketch, so the same claim can be made again; otherwise it
-        raises ExistsError.  "skip" returns a match with the stored document, whatever it is.
-        "replace" first deletes it, so that it is gone even if another document matches.  "error"
-        raises ExistsError.
+        Returns
+        -------
+        Match or None
+            None if the document was stored, otherwise its best match.  If very many documents
+            match, it is the best of some 64.
+
+        Raises
+        ------
+        ExistsError
+            If the id is stored already (see `on_conflict`), or stored with other values of `where`.
+        InputError
+            If the id, the document or the metadata are invalid.
+
+        Examples
+        --------
+        >>> with simdb.open(None) as database:
+        ...     database.add_if_new("a", "the quick brown fox jumps over the lazy dog")
+        ...     database.add_if_new("b", "The quick brown fox jumps over the lazy dog!").id
+        'a'
         """
         known = None if metadata is None else [metadata]
         call = write.storing.Call([id], [document], known, on_conflict, encoding, errors)
@@ -171,27 +271,77 @@ class Writing(Reading[IdT], Protocol[IdT]):
     ) -> Matches[IdT]:
         """Store each of many documents, in order, unless a document stored before it matches it.
 
-        A document is also compared with the documents of this call that were stored before it.  Row
-        i of the result is empty if document i was stored; otherwise it holds the best match, as
-        `add_if_new` does.  See `query` for the criterion, `insert_many` for `ids` and `documents`,
-        `add_if_new` for `where`, which all documents must satisfy.
+        A document is also compared with the documents of this call that were stored before it.
 
-        `on_error`: see `insert_many`; row i is also empty if document i was left out.  `skipped` of
-        the result lists these documents.
+        Parameters
+        ----------
+        ids : iterable of str, bytes or int
+            The ids; see `insert_many`.
+        documents : iterable of documents, array, Fingerprints, CSR matrix or Arrow column, optional
+            The documents; see `insert_many`.
+        metadata : iterable of plain objects, optional
+            The metadata; see `insert_many`.
+        similarity : float, optional
+            The least similarity of a match; see `query`.
+        distance : int, optional
+            The largest distance of a match; see `query`.
+        recall : float, optional
+            The share of matches to find; see `query`.
+        search : str or Search, optional
+            How to search; see `query`.
+        where : dict, optional
+            Values of fields that all documents have in their metadata; see `add_if_new`.
+        on_conflict : {"same", "skip", "replace", "error"}, default "same"
+            What to do with a document whose id is stored already; see `add_if_new`.  With
+            "replace", all stored documents with these ids are deleted before the first look-up.
+        encoding : str, default "utf-8"
+            The encoding of bytes; see `query`.
+        errors : {"strict", "replace"}, default "strict"
+            What to do with text that is not valid Unicode; see `query`.
+        on_error : {"raise", "skip"} or callable, default "raise"
+            What to do with a document that cannot be read; see `insert_many`.
+        rule : {"similar", "contained"}, default "similar"
+            "contained" refuses a document only if its match also has all its word 3-grams and no
+            fewer; see `simdb.deduplicate`.
+        verify : {"estimate", "exact", "numbers"}, optional
+            What decides about a candidate; see `find_all`.
+        texts : mapping or callable, optional
+            The texts of stored documents, whose exact similarity then decides; see `find_all`.  A
+            database with `Options.texts` or `Options.features` needs none.
+        progress : callable or True, optional
+            Called with the number of documents; see `insert_many`.
+        threads : int, optional
+            Number of threads; see `insert_many`.
 
-        `texts`: the texts of stored documents; the exact similarity then decides what matches, see
-        `find_all`.  A database with `Options.texts` or `Options.features` needs none.
-        rule="contained": a document is refused only if its match also has all its word 3-grams and
-        no fewer, see `simdb.deduplicate`.  A match of which neither text nor features are known
-        refuses nothing, and no stored document goes for a longer one that comes later.
+        Returns
+        -------
+        Matches
+            Row i is empty if document i was stored, or omitted by `on_error`; otherwise it holds
+            the best match, as `add_if_new` has it.  `skipped` lists the documents that were
+            omitted.
 
-        `on_conflict`: what to do with a document whose id is stored already; see `add_if_new`.  If
-        an id is given twice, the later document meets the earlier one if that was stored.  With
-        "replace", all stored documents with these ids are deleted before the first look-up.  With
-        "error", an id that is given twice is an InputError.  The similarity of a document with the
-        stored one of the same id is always an estimate.
+        Raises
+        ------
+        ExistsError
+            If an id is stored already (see `on_conflict`); no document is stored.
+        InputError
+            If an id, a document or its metadata is invalid, or if an id appears twice, with
+            on_conflict="error".
 
-        After ExistsError no document is stored.
+        Notes
+        -----
+        If an id appears twice, the later document meets the earlier one if that was stored.  The
+        similarity of a document with the stored one of the same id is always an estimate.  With
+        rule="contained", a match without known text or features refuses nothing, and a stored
+        document is never removed for a longer one that comes later.
+
+        Examples
+        --------
+        >>> texts = ["a text about bread and salt", "a text about bread and salt!", "on ships"]
+        >>> with simdb.open(None) as database:
+        ...     found = database.add_many_if_new(["a", "b", "c"], texts)
+        ...     [[match.id for match in row] for row in found]
+        [[], ['a'], []]
         """
         question = Question(similarity, distance, recall, search, verify=verify, lose=lose_of(rule))
         how = on_conflict, encoding, errors, threads, progress, Skipped(on_error)
@@ -219,17 +369,49 @@ class Writing(Reading[IdT], Protocol[IdT]):
     ) -> Matches[IdT]:
         """Find the matches of many documents among those stored before, then store all of them.
 
-        Row i of the result holds the matches of document i.  `match`: "all" returns all matches,
-        best first; "first" returns any one match and is faster.  The documents of one call do not
-        match each other; see `add_many_if_new` for that.  See `query` for the criterion and
-        `insert_many` for `documents`.
+        The documents of one call do not match each other; see `add_many_if_new` for that.
 
-        `on_error`: see `add_many_if_new`.
-        `search` can also limit the memory: the search takes the documents in slices then, see
-        `Search`.  `progress(done)` is called now and then with the number of documents looked up.
+        Parameters
+        ----------
+        ids : iterable of str, bytes or int
+            The ids; see `insert_many`.
+        documents : iterable of documents, array, Fingerprints, CSR matrix or Arrow column, optional
+            The documents; see `insert_many`.
+        metadata : iterable of plain objects, optional
+            The metadata; see `insert_many`.
+        match : {"all", "first"}, default "all"
+            "all" returns all matches, best first; "first" returns any one match and is faster.
+        similarity : float, optional
+            The least similarity of a match; see `query`.
+        distance : int, optional
+            The largest distance of a match; see `query`.
+        recall : float, optional
+            The share of matches to find; see `query`.
+        search : str or Search, optional
+            How to search; see `query`.  It can also limit the memory: the search then takes the
+            documents in slices, see `Search`.
+        encoding : str, default "utf-8"
+            The encoding of bytes; see `query`.
+        errors : {"strict", "replace"}, default "strict"
+            What to do with text that is not valid Unicode; see `query`.
+        on_error : {"raise", "skip"} or callable, default "raise"
+            What to do with a document that cannot be read; see `add_many_if_new`.
+        progress : callable or True, optional
+            Called now and then with the number of documents looked up.
+        threads : int, optional
+            Number of threads; see `insert_many`.
 
-        Raises InputError for an invalid id, document or metadata, ExistsError for an id that is
-        stored already; then no document is stored.
+        Returns
+        -------
+        Matches
+            Row i holds the matches of document i.
+
+        Raises
+        ------
+        InputError
+            If an id, a document or its metadata is invalid; no document is stored.
+        ExistsError
+            If an id is stored already; no document is stored.
         """
         searches.many.check_match(match)
         question = Question(similarity, distance, recall, search, follows=OF_BATCHES)
@@ -241,10 +423,23 @@ class Writing(Reading[IdT], Protocol[IdT]):
         return self._readable(found)
 
     def update_metadata(self, id: IdT, metadata: Any) -> None:
-        """Replace the metadata of one stored document; its sketch and its place in order stay.
+        """Replace the metadata of one stored document.
 
-        `metadata`: a plain object, or None to remove what is stored.  Raises NotFoundError if the
-        id is unknown, InputError for metadata that cannot be stored.
+        Its sketch and its place in the order of insertion do not change.
+
+        Parameters
+        ----------
+        id : str, bytes or int
+            The id.
+        metadata : plain object
+            The new metadata; None removes them.
+
+        Raises
+        ------
+        NotFoundError
+            If the id is unknown.
+        InputError
+            If the metadata cannot be stored.
         """
         with self._changing("change metadata") as writing:
             packed = states.incoming.pack_all([metadata], [id])
@@ -253,17 +448,50 @@ class Writing(Reading[IdT], Protocol[IdT]):
             writing.staging.change_metadata(int(ordinals[0]), changed, id)
 
     def delete(self, id: IdT) -> None:
-        """Delete one document; NotFoundError if the id is unknown."""
+        """Delete one document.
+
+        Parameters
+        ----------
+        id : str, bytes or int
+            The id.
+
+        Raises
+        ------
+        NotFoundError
+            If the id is unknown.
+
+        Examples
+        --------
+        >>> with simdb.open(None) as database:
+        ...     database.insert("a", "the quick brown fox jumps over the lazy dog")
+        ...     database.delete("a")
+        ...     len(database)
+        0
+        """
         with self._changing("delete") as writing:
             if not write.storing.delete_ids(writing, [id]):
                 raise NotFoundError(f"no document has the id {shown(id)}")
 
     def delete_many(self, ids: Iterable[IdT] | None = None, *, where: "Where | None" = None) -> int:
-        """Delete the documents with these ids; returns their number.  Unknown ids are ignored.
+        """Delete many documents, by id or by a condition.
 
-        `where`, in place of ids: those that `delete_where(where)` deletes.  If one transaction
-        inserts documents again that it has deleted, with the same sketches, nothing is written for
-        them, and they stay in their place: so a new version of a source replaces the one before.
+        Parameters
+        ----------
+        ids : iterable of str, bytes or int, optional
+            The ids; unknown ids are ignored.
+        where : callable or dict, optional
+            In place of ids: delete the documents that `delete_where` deletes.
+
+        Returns
+        -------
+        int
+            Number of documents deleted.
+
+        Notes
+        -----
+        If one transaction inserts documents again that it has deleted, with the same sketches,
+        nothing is written for them and they keep their place.  So a new version of a source
+        replaces the old one:
 
             with database.write() as transaction:
                 transaction.delete_many(where={"source": "handbook"})
@@ -271,7 +499,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
 
         All are written anew in a database with passages, by `add_many_if_new`, by
         on_conflict="replace" without this deletion, and if clusters that the database keeps are
-        asked for in between.
+        read in between.
         """
         if (ids is None) == (where is None):
             raise InputError("delete_many takes either ids or where=")
@@ -282,10 +510,18 @@ class Writing(Reading[IdT], Protocol[IdT]):
             return write.storing.delete_ids(writing, ids)
 
     def delete_where(self, where: "Where") -> int:
-        """Delete each document for whose metadata `where(metadata)` is true; returns their number.
+        """Delete the documents whose metadata satisfy a condition.
 
-        The metadata of a document without any are None.  If `where` raises an exception, nothing is
-        deleted.  It can also be values of fields, see `query`.
+        Parameters
+        ----------
+        where : callable or dict
+            A function of the metadata (None for a document without any), or values of fields; see
+            `query`.  If the function raises an exception, nothing is deleted.
+
+        Returns
+        -------
+        int
+            Number of documents deleted.
         """
         if where is None:
             raise InputError("delete_where needs a function of the metadata, or values of fields")
@@ -301,18 +537,41 @@ class Writing(Reading[IdT], Protocol[IdT]):
         older_than: "timedelta | str | None" = None,
         where: "Where | None" = None,
     ) -> int:
-        """Delete the documents whose time is before `before`; returns their number.
+        """Delete the documents whose time is before a moment.
 
-        `older_than`: in place of `before`, how long ago that is: a timedelta, or a text such as
-        "30d", of a whole number and s, m, h, d or w (seconds to weeks).
-        `where`: of these only the ones that `delete_where(where)` would delete.
+        Parameters
+        ----------
+        before : datetime, optional
+            The moment; without a time zone it is local time.
+        older_than : timedelta or str, optional
+            In place of `before`, the time since then: a timedelta, or a text such as "30d" of a
+            whole number and s, m, h, d or w (seconds to weeks).
+        where : callable or dict, optional
+            Delete only documents that `delete_where(where)` would delete.
 
-        `Options.keep_times` of the database decides what the time of a document is: when it was
-        inserted, or when it was inserted or last matched by a claim.  A datetime without a time
-        zone is local time.  Times are stored in whole seconds, so a document of the same second as
-        `before` stays.
+        Returns
+        -------
+        int
+            Number of documents deleted.
 
-        Raises OptionError if the database keeps no times.
+        Raises
+        ------
+        OptionError
+            If the database keeps no times.
+
+        Notes
+        -----
+        `Options.keep_times` decides what the time of a document is: when it was inserted, or when
+        it was inserted or last matched by a claim.  Times are stored in whole seconds, so a
+        document of the same second as `before` is kept.
+
+        Examples
+        --------
+        >>> options = simdb.Options(keep_times="inserted")
+        >>> with simdb.open(None, options=options) as database:
+        ...     database.insert("a", "the quick brown fox jumps over the lazy dog")
+        ...     database.expire(older_than="30d")
+        0
         """
         seconds = seconds_of(before, older_than)
         if not self._store.options.keeps_times:
