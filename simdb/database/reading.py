@@ -88,37 +88,77 @@ class Reading(Protocol[IdT]):
         texts: "Texts[IdT] | None" = None,
         threads: int | None = 1,
     ) -> list[Match[IdT]]:
-        """Find the stored documents that match `document`, or the stored document `id`, best first.
+        """Find the stored documents that match a document, best first.
 
-        A match has at least `similarity` and at most `distance` (differing bits), whichever you
-        give.  Of texts the similarity is Jaccard's, of the sets of their shingles: a fingerprint
-        estimates a cosine c, c / (2 - c) is shown, and a threshold j means 2 j / (1 + j).  Of
-        vectors and weights it is the cosine (`Match.measure`).  Without either, similarity decides
-        for documents with weights or a signature, distance for ready fingerprints, by default.
+        A match has at least `similarity` and at most `distance` differing bits, as far as you give
+        them. Without either, the default of the database decides: the similarity of documents with
+        weights or a signature, the distance of ready fingerprints.
 
-        `recall`: the share of the matches to find, measured against comparing with every document;
-        1.0 with `distance` is exact.  `search`: the name of a method, or a `Search`; None lets the
-        planner choose.  `limit`: the most matches to return.  `errors`: "strict" refuses text that
-        is not valid Unicode, "replace" replaces the invalid characters.  `encoding`: that of bytes
-        which have neither a byte order mark nor, as a page, a declaration; "guess" guesses it.
+        Parameters
+        ----------
+        document : document or sketch, optional
+            A text (str or bytes), list of tokens, `Features` or vector, or its ready `Fingerprint`,
+            `Signature` or, as an int, its 64 bits.
+        id : str, bytes or int, optional
+            A stored document in place of `document`; its matches do not contain itself.
+        similarity : float, optional
+            The least similarity of a match.  Of texts it is Jaccard's, of the sets of their
+            shingles; of vectors and weighted features it is the cosine (`Match.measure`).  A
+            fingerprint estimates a cosine c: c / (2 - c) is shown, and a threshold j means 2 j / (1
+            + j).
+        distance : int, optional
+            The largest number of bits that differ.
+        recall : float, optional
+            The share of the matches to find, measured against a comparison with every document.
+            1.0 with `distance` is exact.
+        search : str or Search, optional
+            The name of a method, or a `Search`; if not given, the planner chooses.
+        limit : int, optional
+            The largest number of matches to return.
+        where : callable or dict, optional
+            `where(metadata)` tells whether a document with these metadata (None: none) may match.
+            It is asked about matches, best first, until `limit` of them satisfy it.  Values of
+            `Options.fields`, {"tenant": "t7"}, decide before the search measures.
+        accept : callable, optional
+            `accept(id)` confirms a match.  Return False to drop it, or its exact similarity, which
+            replaces the estimate; below `similarity` the match is dropped.
+        encoding : str, default "utf-8"
+            The encoding of bytes that have neither a byte order mark nor, as a page, a declaration;
+            "guess" guesses it.
+        errors : {"strict", "replace"}, default "strict"
+            What to do with text that is not valid Unicode: "strict" refuses it, "replace" replaces
+            the invalid characters.
+        contained : float, optional
+            Find the documents that contain at least this share of the query's runs of 8 words (60
+            words copied of 100 are .57) in passages, runs of 15 or more words of both; see
+            `ContainedMatch`.
+        texts : mapping or callable, optional
+            Texts of stored documents, as in `find_all`, that measure `contained`; without texts,
+            given or stored, it is estimated.
+        threads : int, default 1
+            Number of shards of a sharded database to ask at the same time.  To start a thread takes
+            longer than most queries.
 
-        `where(metadata)` tells whether a document with these metadata (None: none) may be a match;
-        it is asked about matches, best first, until `limit` satisfy it.  Values of `Options.fields`
-        in its place, {"tenant": "t7"}, decide before the search measures.
+        Returns
+        -------
+        list of Match
+            The matches, best first.
 
-        `accept(id)` confirms a match.  Return False to drop it, or its exact similarity, which
-        replaces the estimate; below `similarity` the match is dropped.
+        Raises
+        ------
+        InputError
+            If the document is invalid.
+        OptionError
+            If an argument is invalid or not supported.
+        NotFoundError
+            If `id` is unknown.
 
-        `contained`: find the documents that have at least this share of the query's runs of 8 words
-        (60 words copied of 100 are .57) in passages, runs of 15 or more words of both; see
-        `ContainedMatch`.  Texts, stored or given as in `find_all`, measure it, or it is estimated.
-
-        `threads`: how many shards of a sharded database are asked at the same time; to start a
-        thread takes longer than most queries.
-
-        Returns a list of matches.  A query by `id` leaves out the document itself.  Raises
-        InputError for an invalid document, OptionError for an invalid or unsupported argument,
-        NotFoundError for an unknown `id`.
+        Examples
+        --------
+        >>> with simdb.open(None) as database:
+        ...     database.insert("a", "the quick brown fox jumps over the lazy dog")
+        ...     database.query("The quick brown fox jumps over the lazy dog!")[0].id
+        'a'
         """
         if isinstance(document, bytes) and not self._store.options.is_hashes:
             document = as_text(document, known_encoding(encoding), errors)
@@ -146,10 +186,51 @@ class Reading(Protocol[IdT]):
         contained: float | None = None,
         texts: "Texts[IdT] | None" = None,
     ) -> Match[IdT] | None:
-        """Find any one match, as fast as possible; None if no document matches.  See `query`.
+        """Find any one match, as fast as possible; None if no document matches.
 
-        With `where` or `accept`, all matches are found, and asked about up to the first that
-        satisfies both.  With `contained` it is the best match.
+        Parameters
+        ----------
+        document : document or sketch, optional
+            The document; see `query`.
+        id : str, bytes or int, optional
+            A stored document in place of `document`; see `query`.
+        similarity : float, optional
+            The least similarity of a match; see `query`.
+        distance : int, optional
+            The largest distance of a match; see `query`.
+        recall : float, optional
+            The share of matches to find; see `query`.
+        search : str or Search, optional
+            How to search; see `query`.
+        where : callable or dict, optional
+            Which documents may match; see `query`.
+        accept : callable, optional
+            Confirms a match; see `query`.
+        errors : {"strict", "replace"}, default "strict"
+            What to do with text that is not valid Unicode; see `query`.
+        contained : float, optional
+            The least share that a document contains of the query; see `query`.
+        texts : mapping or callable, optional
+            Texts of stored documents; see `query`.
+
+        Returns
+        -------
+        Match or None
+            Any match.  With `where` or `accept`, all matches are found, and asked about up to the
+            first that satisfies both.  With `contained` it is the best match.
+
+        Raises
+        ------
+        InputError
+            If the document is invalid.
+        OptionError
+            If an argument is invalid or not supported.
+
+        Examples
+        --------
+        >>> with simdb.open(None) as database:
+        ...     database.first("nothing like it is stored in this database") is None
+        True
         """
         given = similarity, distance, recall, search
         if accept is None and contained is None and texts is None and not callable(where):
@@ -179,18 +260,60 @@ class Reading(Protocol[IdT]):
         contained: float | None = None,
         texts: "Texts[IdT] | None" = None,
     ) -> Matches[IdT]:
-        """Find the matches of many documents at once, as arrays; see `query`.
+        """Find the matches of many documents at once, as arrays.
 
-        `documents`: an iterable of documents, uint64[n] of ready fingerprints, a `Fingerprints`,
-        vectors as float[n, d] or a CSR matrix, or an Arrow column.  `ids`: stored documents to use
-        instead.  `match`: "all" returns all matches of each, best first; "first" any one match, and
-        is faster.  `search` can also limit the memory, see `Search`.
-        `where`: see `query`; it is asked about a document once, however many queries it matches.
-        `accept(position, id)` confirms a match of the query at `position`, see `query`.
-        `threads`: see `insert_many`.
+        Parameters
+        ----------
+        documents : iterable of documents, array, Fingerprints, CSR matrix or Arrow column, optional
+            The documents, or their ready sketches: uint64[n] of fingerprints, a `Fingerprints`,
+            vectors as float[n, d] or a CSR matrix.
+        ids : iterable of str, bytes or int, optional
+            Stored documents in place of `documents`.
+        similarity : float, optional
+            The least similarity of a match; see `query`.
+        distance : int, optional
+            The largest distance of a match; see `query`.
+        recall : float, optional
+            The share of matches to find; see `query`.
+        search : str or Search, optional
+            How to search; see `query`.  It can also limit the memory; see `Search`.
+        limit : int, optional
+            The largest number of matches of each document.
+        match : {"all", "first"}, default "all"
+            "all" returns all matches of each document, best first; "first" returns any one match
+            and is faster.
+        where : callable or dict, optional
+            Which documents may match; see `query`.  A function is asked about a document once,
+            however many queries it matches.
+        accept : callable, optional
+            `accept(position, id)` confirms a match of the query at `position`; see `query`.
+        encoding : str, default "utf-8"
+            The encoding of bytes; see `query`.
+        errors : {"strict", "replace"}, default "strict"
+            What to do with text that is not valid Unicode; see `query`.
+        on_error : {"raise", "skip"} or callable, default "raise"
+            What to do with a document that cannot be read; see `insert_many`.
+        threads : int, optional
+            Number of threads; see `insert_many`.
+        contained : float, optional
+            The least share that a document contains of the query; see `query`.
+        texts : mapping or callable, optional
+            Texts of stored documents; see `query`.
 
-        `on_error`: see `insert_many`; a document that is left out has an empty row, and `skipped`
-        of the result lists these documents.
+        Returns
+        -------
+        Matches
+            The matches of each document.  A document omitted by `on_error` has an empty row, and
+            `skipped` lists these documents.
+
+        Raises
+        ------
+        InputError
+            If a document is invalid, with on_error="raise".
+        OptionError
+            If an argument is invalid or not supported.
+        NotFoundError
+            If one of `ids` is unknown.
         """
         count, skipped, known = thread_count(threads), Skipped(on_error), known_encoding(encoding)
         searches.many.check_match(match)
@@ -232,34 +355,70 @@ class Reading(Protocol[IdT]):
         errors: ErrorsName = "strict",
         threads: int | None = 1,
     ) -> list[Match[IdT]]:
-        """Find the `k` stored documents nearest to `document`, or to the stored document `id`.
+        """Find the stored documents nearest to a document, best first.
 
-        The nearest documents are the most similar ones, however similar they are, best first; of
-        equally near documents, the ones inserted first.  A document with weights is compared with
-        the stored documents that have weights, by estimated similarity; a signature by the share of
-        equal minima.  A fingerprint without weights is compared by distance with all documents.
+        The nearest documents are the most similar ones, however similar they are; of equally near
+        documents, the ones inserted first.
 
-        `recall`: the share of the nearest documents to find, in the mean; None takes the
-        database's.  1.0 compares with every document and is exact.  By distance the answer is
-        always exact.  `errors`: see `query`.
+        Parameters
+        ----------
+        document : document or sketch, optional
+            The document; see `query`.  A document with weights is compared with stored documents
+            that have weights, by estimated similarity; a signature by the share of equal minima.  A
+            fingerprint without weights is compared by distance with all documents.
+        k : int, default 10
+            Number of documents to find.
+        id : str, bytes or int, optional
+            A stored document in place of `document`; the answer does not contain itself.
+        recall : float, optional
+            The share of the nearest documents to find, in the mean; if not given, that of the
+            database. 1.0 compares with every document and is exact.  By distance the answer is
+            always exact.
+        where : callable or dict, optional
+            Find the nearest of the documents that satisfy it; see `query`.  A function is asked
+            about the nearest documents first, so it takes long only if few satisfy it.  Values of
+            fields take no longer if few documents have them.
+        vectors : mapping or callable, optional
+            The vectors of stored documents: a mapping from id to vector, or a function that takes a
+            list of ids and returns their vectors, None for an unknown one.  k / (1 - recall)
+            documents are then found by estimate, 20 times `k` for the recall .95, and those with
+            the greatest exact cosine are returned with it.  The document must be a vector as well.
+        texts : mapping or callable, optional
+            Texts of stored documents, in the same way, by the exact similarity of all their
+            features; see `find_all`.  Stored texts are given as `db.texts_many`.
+        errors : {"strict", "replace"}, default "strict"
+            What to do with text that is not valid Unicode; see `query`.
+        threads : int, default 1
+            Number of shards to ask at the same time; see `query`.
 
-        `where(metadata)`: find the nearest of the documents that satisfy it, see `query`.  It is
-        asked about the nearest documents first, so it takes long only if few satisfy it.  Values of
-        fields take no longer if few documents have them.
+        Returns
+        -------
+        list of Match
+            `k` matches, fewer only if fewer documents can be compared.  There are none for a
+            document without features.
 
-        `vectors`: the vectors of stored documents, a mapping from id to vector or a function that
-        takes a list of ids and returns their vectors, None for an unknown one.  k / (1 - recall)
-        documents are then found by estimate, 20 times `k` for the recall .95, and those with the
-        greatest exact cosine are returned with it; the document must be a vector, too.  Of far
-        neighbours the estimate misses more than the recall says.  Where there are no more
-        documents than candidates of all queries, and with the recall 1.0, the vectors of all are
-        compared, which is exact.  `texts`: texts in the same way, by the exact similarity of all
-        their features, see `find_all`; stored ones as `db.texts_many`.  `threads`: see `query`.
+        Raises
+        ------
+        InputError
+            If the document is invalid.
+        OptionError
+            If `k` or `recall` is invalid.
+        NotFoundError
+            If `id` is unknown.
 
-        Returns a list of `k` matches, fewer only if fewer documents can be compared; none for a
-        document without features.  A query by `id` leaves out the document itself.  Raises
-        InputError for an invalid document, OptionError for an invalid `k` or `recall`,
-        NotFoundError for an unknown `id`.
+        Notes
+        -----
+        With `vectors`, the estimate misses more far neighbours than the recall says.  The vectors
+        of all documents are compared, which is exact, with the recall 1.0 and where there are no
+        more documents than candidates of all queries.
+
+        Examples
+        --------
+        >>> with simdb.open(None) as database:
+        ...     database.insert_many({"a": "bread and salt", "b": "the ships of the old harbour"})
+        ...     [match.id for match in database.nearest("the ships of the new harbour", 1)]
+        2
+        ['b']
         """
         wanted = searches.nearest.Wanted.checked(self._store.options, k, recall, where)
         if (document is None) == (id is None):
@@ -290,12 +449,49 @@ class Reading(Protocol[IdT]):
         on_error: OnError = "raise",
         threads: int | None = None,
     ) -> Matches[IdT]:
-        """Find the `k` stored documents nearest to each of many documents; see `nearest`.
+        """Find the stored documents nearest to each of many documents.
 
-        `documents`, `ids`, `on_error`: see `query_many`; documents with and without weights can be
-        mixed.
-        `threads`: see `insert_many`.  A large batch is faster than as many single queries, because
-        a few of its queries tell where the nearest documents of the others are to be expected.
+        Parameters
+        ----------
+        documents : iterable of documents, array, Fingerprints, CSR matrix or Arrow column, optional
+            The documents; see `query_many`.  Documents with and without weights can be mixed.
+        k : int, default 10
+            Number of documents to find for each.
+        ids : iterable of str, bytes or int, optional
+            Stored documents in place of `documents`.
+        recall : float, optional
+            The share of the nearest documents to find; see `nearest`.
+        where : callable or dict, optional
+            Which documents may be found; see `nearest`.
+        vectors : mapping or callable, optional
+            The vectors of stored documents; see `nearest`.
+        texts : mapping or callable, optional
+            Texts of stored documents; see `nearest`.
+        errors : {"strict", "replace"}, default "strict"
+            What to do with text that is not valid Unicode; see `query`.
+        on_error : {"raise", "skip"} or callable, default "raise"
+            What to do with a document that cannot be read; see `query_many`.
+        threads : int, optional
+            Number of threads; see `insert_many`.
+
+        Returns
+        -------
+        Matches
+            The nearest documents of each document.
+
+        Raises
+        ------
+        InputError
+            If a document is invalid, with on_error="raise".
+        OptionError
+            If `k` or `recall` is invalid.
+        NotFoundError
+            If one of `ids` is unknown.
+
+        Notes
+        -----
+        A large batch is faster than the same number of single queries: a few of its queries tell
+        where the nearest documents of the others are to be expected.
         """
         count, skipped = thread_count(threads), Skipped(on_error)
         wanted = searches.nearest.Wanted.checked(self._store.options, k, recall, where)
@@ -316,11 +512,28 @@ class Reading(Protocol[IdT]):
         return self._readable(skipped.spread(found))
 
     def draw_ids(self, count: int, *, seed: int = 0, weighted: bool = False) -> list[IdT]:
-        """Draw the ids of `count` stored documents at random, or all ids if fewer are stored.
+        """Draw the ids of stored documents at random.
 
-        Documents without features are left out; with `weighted`, so are all documents without
-        weights or a signature.  The ids are in random order.  The same `seed` draws the same ids of
-        the same database.  Raises OptionError if `count` is not a whole number from 0 on.
+        Documents without features are never drawn.
+
+        Parameters
+        ----------
+        count : int
+            Number of ids, from 0 on; all ids if fewer documents are stored.
+        seed : int, default 0
+            The same seed draws the same ids of the same database.
+        weighted : bool, default False
+            Draw only documents with weights or a signature.
+
+        Returns
+        -------
+        list of ids
+            The ids, in random order.
+
+        Raises
+        ------
+        OptionError
+            If `count` is not a whole number from 0 on.
         """
         checks.whole("count", count, 0, ORDINALS_MAX)
         checks.whole("seed", seed, 0, 2**63)
@@ -345,11 +558,51 @@ class Reading(Protocol[IdT]):
         """Explain why two documents match or do not, and which features moved which bits.
 
         The documents are the stored `id` and `other_id`, or the stored `id` and a given `document`,
-        or `document` and `other_document`, of which nothing needs to be stored.  The criterion is
-        that of `query`.
+        or `document` and `other_document`, of which nothing needs to be stored.
 
-        Only features of given texts are listed; give stored ones as `db[id].text`.  The weights
-        of two given documents are not rounded, as stored ones are.
+        Parameters
+        ----------
+        id : str, bytes or int, optional
+            A stored document.
+        other_id : str, bytes or int, optional
+            Another stored document.
+        document : document or sketch, optional
+            A given document; see `query`.
+        other_document : document or sketch, optional
+            Another given document.
+        similarity : float, optional
+            The least similarity of a match; see `query`.
+        distance : int, optional
+            The largest distance of a match; see `query`.
+        recall : float, optional
+            The share of matches to find; see `query`.
+        search : str or Search, optional
+            How to search; see `query`.
+        errors : {"strict", "replace"}, default "strict"
+            What to do with text that is not valid Unicode; see `query`.
+
+        Returns
+        -------
+        Explanation
+            The reason, in numbers and in words.
+
+        Raises
+        ------
+        OptionError
+            If no two documents are given.
+        NotFoundError
+            If an id is unknown.
+
+        Notes
+        -----
+        Only features of given texts are listed; give stored ones as `db[id].text`.  The weights of
+        two given documents are not rounded, as stored ones are.
+
+        Examples
+        --------
+        >>> with simdb.open(None) as database:
+        ...     database.explain(document="one fox", other_document="two ships").is_match
+        False
         """
         both = searches.explanation.Both(id, other_id, document, other_document)
         question = Question(similarity, distance, recall, search)
@@ -366,11 +619,33 @@ class Reading(Protocol[IdT]):
         search: "MethodName | Search | None" = None,
         pairs: bool = False,
     ) -> Plan:
-        """Return how the database would answer a query with these arguments, and why; see `query`.
+        """Return how the database would answer a query with these arguments, and why.
 
-        `n`: plan for this number of stored documents, in one run, or in several databases if one
-        cannot hold so many; `simdb.open(None).plan(8e9)` needs no stored document.  `pairs`: plan
-        `find_all` instead, with the costs of one document.
+        Parameters
+        ----------
+        n : float, optional
+            Plan for this number of stored documents, in one run, or in several databases if one is
+            too small.  `simdb.open(None).plan(8e9)` needs no stored document.
+        similarity : float, optional
+            The least similarity of a match; see `query`.
+        distance : int, optional
+            The largest distance of a match; see `query`.
+        recall : float, optional
+            The share of matches to find; see `query`.
+        search : str or Search, optional
+            How to search; see `query`.
+        pairs : bool, default False
+            Plan `find_all` instead, with the costs of one document.
+
+        Returns
+        -------
+        Plan
+            The method, its parameters and costs, and the reason.
+
+        Raises
+        ------
+        OptionError
+            If an argument is invalid or not supported.
         """
         follows = OF_PAIRS if pairs else OF_QUERIES
         question = Question(similarity, distance, recall, search, follows=follows)
@@ -390,29 +665,67 @@ class Reading(Protocol[IdT]):
         threads: int | None = None,
         contained: float | None = None,
     ) -> "Pairs[IdT]":
-        """Find every pair of stored documents that match; see `query` for the criterion.
+        """Find every pair of stored documents that match.
 
-        Reading the pairs makes them: `chunks()` needs bounded memory, and the arrays `left`,
-        `right`, `distance` and `similarity` hold all pairs.  `plan` describes the search.
-        `where(metadata)`: only pairs of documents that both satisfy it, see `query`; all documents
-        are asked about first.  `threads`: see `insert_many`.
+        Parameters
+        ----------
+        similarity : float, optional
+            The least similarity of a pair; see `query`.  With texts, given or stored, it is the
+            least exact similarity; if not given, the default of the database, 0.8.
+        distance : int, optional
+            The largest distance of a pair; see `query`.
+        recall : float, optional
+            The share of pairs to find; see `query`.  If not given and texts decide, .9999 of the
+            pairs are found, as by `simdb.deduplicate`; from signatures, the pairs that the bands
+            find.
+        search : str or Search, optional
+            How to search; see `query`.
+        where : callable or dict, optional
+            Only pairs of documents that both satisfy it; see `query`.  A function is asked about
+            all documents first.
+        verify : {"estimate", "exact", "numbers"}, optional
+            What decides about a candidate: the estimate of the sketches, or the exact similarity of
+            texts.  With "numbers", texts match only if they have the same numbers as well, in any
+            order; others have the similarity 0.
+        texts : mapping or callable, optional
+            Texts that decide exactly what sketches only estimate: a mapping from id to text, or a
+            function that takes a list of ids and returns their texts (strings, UTF-8 bytes, lists
+            of tokens, or an Arrow column).  It is asked only for candidates, some thousand at a
+            time, in the thread that reads the pairs.
+        threads : int, optional
+            Number of threads; see `insert_many`.
+        contained : float, optional
+            Pairs with at least this share of `left` in `right`; see `query`.  Two documents that
+            contain each other are two pairs.  All texts, given or stored, are read.
 
-        `texts` lets the exact similarity of the texts decide what the stored sketches only
-        estimate; verify="estimate" leaves it to them.  `texts` is a mapping from id to text, or a
-        function that takes a list of ids and returns their texts (strings, UTF-8 bytes, lists of
-        tokens, or an Arrow column).  It is asked only for candidates, some thousand at a time, in
-        the thread that reads the pairs.  Where it has None, what the database stores decides, also
-        without `texts`: its texts (`Options.texts`), else features (`Options.features`), else the
-        estimate.  The exact similarity is Jaccard's if every feature counts once, as by default,
-        otherwise what the sketch estimates.  `similarity` is the least exact similarity of a pair;
-        without it, the default of the database, 0.8.  With verify="numbers" texts match only if
-        they have the same numbers, in any order, too; others have the similarity 0.
-        `Pairs.verification` counts how many pairs the estimate would have decided otherwise.
-        Without `recall`, .9999 of these pairs are found, as by `simdb.deduplicate`; from
-        signatures, what the bands find.
+        Returns
+        -------
+        Pairs
+            The pairs, which are made while they are read.  `chunks()` needs bounded memory; the
+            arrays `left`, `right`, `distance` and `similarity` hold all pairs.  `plan` describes
+            the search, and `verification` counts the pairs that the estimate would have decided
+            otherwise.
 
-        `contained`: see `query`; pairs then have at least this share of `left` in `right`, so two
-        documents that contain each other are two pairs.  With texts, given or stored, all are read.
+        Raises
+        ------
+        OptionError
+            If an argument is invalid or not supported.
+
+        Notes
+        -----
+        Where `texts` has None, and without `texts`, stored texts decide (`Options.texts`), else
+        stored features (`Options.features`), else the estimate.  The exact similarity is Jaccard's
+        if every feature counts once, as by default, otherwise the similarity that the sketch
+        estimates.
+
+        Examples
+        --------
+        >>> texts = {"a": "the quick brown fox", "b": "The quick brown fox!", "c": "ships"}
+        >>> with simdb.open(None) as database:
+        ...     database.insert_many(texts)
+        ...     [(pair.left, pair.right) for pair in database.find_all()]
+        3
+        [('a', 'b')]
         """
         options, count = self._store.options, thread_count(threads)
         question = Question(
@@ -444,27 +757,67 @@ class Reading(Protocol[IdT]):
         texts: "Texts[IdT] | None" = None,
         threads: int | None = None,
     ) -> "Clusters[IdT]":
-        """Find the groups of two or more documents that match; see `query` for the criterion.
+        """Find the groups of two or more documents that match.
 
-        `policy`: "connected" puts documents that a chain of matches connects into one cluster.
-        "star" takes the documents in order: each joins the earliest representative that matches it,
-        or becomes a representative itself, so every member matches its representative.
+        Parameters
+        ----------
+        similarity : float, optional
+            The least similarity of a match; see `find_all`.
+        distance : int, optional
+            The largest distance of a match; see `query`.
+        recall : float, optional
+            The share of matches to find; see `find_all`.
+        search : str or Search, optional
+            How to search; see `query`.
+        policy : {"connected", "star"}, default "connected"
+            "connected" puts documents that a chain of matches connects into one cluster.  "star"
+            (leader clustering) takes the documents in order: each joins the earliest representative
+            that matches it, or becomes a representative, so every member matches its
+            representative.
+        keep : str or callable, default "first"
+            Which member of a cluster is its representative, the first one: "first" or "last" by
+            insertion; "max:FIELD" or "min:FIELD" by a field of the metadata; or a function of the
+            metadata (None for none) whose greatest result is taken.  With texts, given or stored,
+            also "longest" or "shortest" in UTF-8, for which all texts are read.  Of equal members
+            the first is taken, and members without a value come last.
+        where : callable or dict, optional
+            Only documents that satisfy it; see `find_all`.
+        verify : {"estimate", "exact", "numbers"}, optional
+            What decides about a candidate; see `find_all`.
+        texts : mapping or callable, optional
+            Texts that decide exactly; see `find_all`.  Documents with equal sketches, or connected
+            already, match without a look at their texts.
+        threads : int, optional
+            Number of threads; see `insert_many`.
 
-        `keep`: which member of a cluster is its representative, the first one: "first" or "last" by
-        insertion, that with the greatest or least value of a field of the metadata ("max:FIELD",
-        "min:FIELD"), or a function of the metadata (None for none) whose greatest result is taken;
-        of equal ones the first, and what has no value last.  With texts, given or stored, also the
-        "longest" or "shortest" text in UTF-8, for which all texts are read.
+        Returns
+        -------
+        Clusters
+            The clusters.
 
-        `where`, `verify`, `texts`: see `find_all`.  `threads`: see `insert_many`.  With `texts`,
-        documents with equal sketches, or connected already, match without a look at their texts.
+        Raises
+        ------
+        OptionError
+            If the policy or a field is unknown, or an argument is not supported.
+        InputError
+            If the values of `keep` have no order.
 
+        Notes
+        -----
         If the database maintains clusters (`Options.keep_clusters`) and you give no threshold, its
-        own threshold applies, by estimate, and connected clusters are read from disk; `search`,
+        own threshold applies, by estimate, and connected clusters are read from disk.  `search`,
         `where` or a higher `recall` forces a new search.
 
-        Equal documents are linked to the first of them, so many copies cost little.  Raises
-        OptionError for an unknown policy or field, InputError for values without an order.
+        Equal documents are linked to the first of them, so many copies cost little.
+
+        Examples
+        --------
+        >>> texts = {"a": "the quick brown fox", "b": "The quick brown fox!", "c": "ships"}
+        >>> with simdb.open(None) as database:
+        ...     database.insert_many(texts)
+        ...     [cluster.ids for cluster in database.find_clusters()]
+        3
+        [['a', 'b']]
         """
         clusters.find.check_policy(policy)
         options, count = self._store.options, thread_count(threads)
@@ -492,15 +845,29 @@ class Reading(Protocol[IdT]):
             return find(state, criterion, policy=policy, places=places, judge=judge)
 
     def cluster(self, id: IdT) -> list[IdT]:
-        """Return the ids of the maintained cluster of the document `id`, in the order of insertion.
+        """Return the maintained cluster of a document.
 
-        The first id is the representative.  A document without matches is alone in its cluster.
         The cluster is read from disk, without a search.  By distance it equals the result of
-        `find_clusters`; by similarity it holds the matches that the searches at each insertion
+        `find_clusters`.  By similarity it holds the matches that the searches at each insertion
         found, with the `recall` of the database.
 
-        Raises NotFoundError for an unknown id, OptionError if the database was created without
-        `keep_clusters`.
+        Parameters
+        ----------
+        id : str, bytes or int
+            The id.
+
+        Returns
+        -------
+        list of ids
+            The members in the order of insertion; the first is the representative.  A document
+            without matches is alone in its cluster.
+
+        Raises
+        ------
+        NotFoundError
+            If the id is unknown.
+        OptionError
+            If the database was created without `keep_clusters`.
         """
         if not self._store.options.keeps_clusters:
             with self._state() as state:  # which shards refuse: they never keep clusters
@@ -522,13 +889,34 @@ class Reading(Protocol[IdT]):
         texts: "Texts[IdT] | None" = None,
         threads: int | None = None,
     ) -> PairArrays[IdT]:
-        """Compare stored documents pair by pair: left[i] with right[i], whatever their similarity.
+        """Compare stored documents pair by pair, whatever their similarity.
 
-        Returns arrays in the order given: `left`, `right` (ids), `distance` uint8[n] and
-        `similarity` float32[n], NaN if one of the two has no weights.  They are what a search
-        measures; if texts or what is stored decides, similarities are exact.  Raises NotFoundError
-        for an unknown id, InputError unless there are as many ids on both sides.  `verify`,
-        `texts`: see `find_all`.  `threads`: see `insert_many`.
+        Parameters
+        ----------
+        left : iterable of str, bytes or int
+            The ids of n documents.
+        right : iterable of str, bytes or int
+            The ids of n documents; left[i] is compared with right[i].
+        verify : {"estimate", "exact", "numbers"}, optional
+            What decides; see `find_all`.
+        texts : mapping or callable, optional
+            Texts that decide exactly; see `find_all`.
+        threads : int, optional
+            Number of threads; see `insert_many`.
+
+        Returns
+        -------
+        PairArrays
+            Arrays in the order given: `left`, `right` (ids), `distance` uint8[n] and `similarity`
+            float32[n], NaN if one of the two has no weights.  They are the values of a search; if
+            texts or stored values decide, similarities are exact.
+
+        Raises
+        ------
+        NotFoundError
+            If an id is unknown.
+        InputError
+            If the two sides have different numbers of ids.
         """
         options, count = self._store.options, thread_count(threads)
         is_exact = searches.judge.check_verification(verify, texts, options)
@@ -548,9 +936,26 @@ class Reading(Protocol[IdT]):
     def get(self, id: IdT, default: Default) -> Document[IdT] | Default: ...
 
     def get(self, id: IdT, default: Any = None) -> Any:
-        """Return the stored document `id`, or `default` if no document has this id.
+        """Return a stored document; `database[id]` raises NotFoundError where this has a default.
 
-        `database[id]` raises NotFoundError instead.
+        Parameters
+        ----------
+        id : str, bytes or int
+            The id.
+        default : optional
+            What to return if no document has the id.
+
+        Returns
+        -------
+        Document or the default
+            The document.
+
+        Examples
+        --------
+        >>> with simdb.open(None) as database:
+        ...     database.insert("a", "the quick brown fox jumps over the lazy dog")
+        ...     database.get("b", "no document")
+        'no document'
         """
         with self._state_of(id) as state:
             found = stored.find_ids(state, [id])
@@ -560,36 +965,81 @@ class Reading(Protocol[IdT]):
         return self._readable(document)
 
     def get_many(self, ids: Iterable[IdT]) -> list[Document[IdT]]:
-        """Return the stored documents `ids`, in order; NotFoundError for the first unknown id."""
+        """Return many stored documents.
+
+        Parameters
+        ----------
+        ids : iterable of str, bytes or int
+            The ids.
+
+        Returns
+        -------
+        list of Document
+            The documents, in the order of `ids`.
+
+        Raises
+        ------
+        NotFoundError
+            For the first unknown id.
+        """
         found: list[Document[IdT]] = self._read_of(ids, stored.known_documents)
         return self._readable(found)
 
     def keys(self) -> Iterator[IdT]:
-        """Yield the ids of the documents stored now, in the order of insertion."""
+        """Yield the ids of the documents stored now, in the order of insertion.
+
+        Yields
+        ------
+        str, bytes or int
+            An id.
+        """
         return self._each_part(ITERATED_IDS, stored.ids_of)
 
     def items(self) -> Iterator[tuple[IdT, Document[IdT]]]:
         """Yield the id and the document of each document stored now, in the order of insertion.
 
         A thousand documents are in memory at a time.  Later changes to the database are not seen.
+
+        Yields
+        ------
+        tuple of id and Document
+            An id and its document.
         """
         for id, document in self._each_part(ITERATED_DOCUMENTS, stored.items_of):
             yield id, self._readable(document)
 
     def sketches(self, *, ids: str = "auto") -> Any:
-        """Return the sketches of all stored documents: a pyarrow.RecordBatchReader.
+        """Return the sketches of all stored documents as Arrow batches.
 
-        The columns are `id`, `is_empty` and, of fingerprints, `bits` uint64 and `vector`, the bytes
-        of the stored weights, null for a document without weights; or `signature`, the bytes of
-        the stored minima.  Another database stores them again, bit for bit, with
+        Another database stores them again, bit for bit, with
 
             for batch in database.sketches():
                 other.insert_many(batch["id"], simdb.Fingerprints.from_arrow(batch))
 
-        or `simdb.Signatures.from_arrow(batch, sketch)`.  Some ten thousand documents are in memory
-        at a time, in the order of insertion, of which those without weights come last.  Later
-        changes to the database are not seen.  The bits of a document without features are all set.
-        Raises OptionError without pyarrow.  `ids`: see `Pairs.to_arrow`.
+        or `simdb.Signatures.from_arrow(batch, sketch)`.
+
+        Parameters
+        ----------
+        ids : {"auto", "text"}, default "auto"
+            The type of the ids; see `Pairs.to_arrow`.
+
+        Returns
+        -------
+        pyarrow.RecordBatchReader
+            The columns are `id`, `is_empty` and, of fingerprints, `bits` uint64 and `vector`, the
+            bytes of the stored weights, null for a document without weights; or `signature`, the
+            bytes of the stored minima.
+
+        Raises
+        ------
+        OptionError
+            If pyarrow is not installed.
+
+        Notes
+        -----
+        Some ten thousand documents are in memory at a time, in the order of insertion; those
+        without weights come last.  Later changes to the database are not seen.  The bits of a
+        document without features are all set.
         """
         checked_arrow(ids)
         with self._searcher() as searcher:
@@ -598,25 +1048,62 @@ class Reading(Protocol[IdT]):
         return read_batches(chunks, empty, id_columns=["id"], ids=ids)
 
     def contains_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.bool_]:
-        """Return whether each of `ids` is the id of a stored document: bool[n]."""
+        """Return whether each of many ids is stored.
+
+        Parameters
+        ----------
+        ids : iterable of str, bytes or int
+            The ids.
+
+        Returns
+        -------
+        ndarray
+            Whether a document has the id: bool[n].
+        """
         found: npt.NDArray[np.bool_] = self._read_of(ids, stored.are_stored)
         return found
 
     def bits_many(self, ids: Iterable[IdT]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
-        """Return whether each of `ids` is stored, bool[n], and its fingerprint's bits, uint64[n].
+        """Return whether each of many ids is stored, and the bits of its fingerprint.
 
-        It is much faster than `get_many`.  The bits of an unknown id are 0.  Of a hash of other
-        than 64 bits they are a hash of it, as of a signature: equal for equal ones.
+        It is much faster than `get_many`.
+
+        Parameters
+        ----------
+        ids : iterable of str, bytes or int
+            The ids.
+
+        Returns
+        -------
+        tuple of two ndarrays
+            Whether the id is stored, bool[n], and the bits, uint64[n]; 0 for an unknown id.  A
+            signature, and a hash of another size than 64 bits, has a hash in place of bits: equal
+            for equal documents.
         """
         found: npt.NDArray[np.uint64] = self._read_of(ids, stored.stored_bits)
         return found[:, 0] > 0, found[:, 1].copy()
 
     def times_many(self, ids: Iterable[IdT]) -> npt.NDArray[np.datetime64]:
-        """Return the time of each of the stored documents `ids`: datetime64[s][n], in UTC.
+        """Return the time of each of many stored documents.
 
-        It is when the document was inserted or, with `Options(keep_times="seen")`, inserted or last
-        matched by a claim; NaT for a document without a time.  Raises OptionError if the database
-        keeps no times, NotFoundError for the first unknown id.
+        Parameters
+        ----------
+        ids : iterable of str, bytes or int
+            The ids.
+
+        Returns
+        -------
+        ndarray
+            The times, datetime64[s][n], in UTC: when the document was inserted or, with
+            `Options(keep_times="seen")`, inserted or last matched by a claim.  NaT for a document
+            without a time.
+
+        Raises
+        ------
+        OptionError
+            If the database keeps no times.
+        NotFoundError
+            For the first unknown id.
         """
         if not self._store.options.keeps_times:
             raise OptionError(
@@ -629,11 +1116,27 @@ class Reading(Protocol[IdT]):
         return times
 
     def texts_many(self, ids: Iterable[IdT]) -> list[str | None]:
-        """Return the text of each of the stored documents `ids`; None for one that was no text.
+        """Return the text of each of many stored documents.
 
         It is much faster than `get(id).text` for each of them: a text lies in a block of some 64
-        KB, which is read once.  Raises OptionError unless the database has `Options(texts=True)`,
-        NotFoundError for the first unknown id.
+        KB, which is read once.
+
+        Parameters
+        ----------
+        ids : iterable of str, bytes or int
+            The ids.
+
+        Returns
+        -------
+        list of str or None
+            The texts; None for a document that was no text.
+
+        Raises
+        ------
+        OptionError
+            If the database was created without `Options(texts=True)`.
+        NotFoundError
+            For the first unknown id.
         """
         if not self._store.options.texts:
             raise OptionError(f"of {self._store.environment.path}, {NO_TEXT}")
@@ -669,13 +1172,28 @@ class Reading(Protocol[IdT]):
         return True
 
     def note(self, name: str) -> Any:
-        """Return the content of the note `name`; None without one.
+        """Return the content of a note.
 
-        A note is a small object that a program stores beside the documents, with `set_note` of a
-        write transaction: None, bool, int, float, str, bytes, or lists and dicts of them.  It stays
-        when the database is compacted or rebuilt, and copies and dumps have it.
+        A note is a small object that a program stores next to the documents, with `set_note` of a
+        write transaction: None, bool, int, float, str, bytes, or lists and dicts of them.  It is
+        kept when the database is compacted or rebuilt, and copies and dumps have it.
 
-        Raises InputError for an invalid name, CorruptError if the stored note is damaged.
+        Parameters
+        ----------
+        name : str
+            The name of the note.
+
+        Returns
+        -------
+        plain object or None
+            The content; None without a note.
+
+        Raises
+        ------
+        InputError
+            If the name is invalid.
+        CorruptError
+            If the stored note is damaged.
         """
         key = records.note_key(name)
         with self._state() as state:

@@ -61,8 +61,8 @@ class Writing(Reading[IdT], Protocol[IdT]):
         ----------
         id : str, bytes or int
             The id.
-        document : str, bytes, list of tokens, Features, vector, Fingerprint, Signature or int
-            The document, or its ready sketch.
+        document : document or sketch
+            The document, or its ready sketch; see `query`.
         metadata : plain object, optional
             Anything that msgpack can store: dict, list, str, bytes, int, float, bool or None.
         on_conflict : {"error", "skip", "replace", "same"}, default "error"
@@ -194,8 +194,8 @@ class Writing(Reading[IdT], Protocol[IdT]):
         ----------
         id : str, bytes or int
             The id.
-        document : str, bytes, list of tokens, Features, vector, Fingerprint, Signature or int
-            The document, or its ready sketch.
+        document : document or sketch
+            The document, or its ready sketch; see `query`.
         metadata : plain object, optional
             The metadata; see `insert`.
         similarity : float, optional
