@@ -15,13 +15,22 @@ from simdb.core.values import dataclass, field, fields
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Probing:
-    """The rule by which a query chooses the headers that it asks for, in `tables` tables.
+    """The rule by which a query chooses the headers that it looks up.
 
-    A header is asked for if its flipped bits cost at most `theta` together; `costs` uint8[256]
-    gives the cost of a bit by its level.  At most `cap` headers of one table are asked for.  If
-    `theta` is None, these are the first `cap` in the order of VOSH (`simdb.vosh`), with at most as
-    many flipped bits as the plan's distance.  A header has `header_bits` bits, or fewer if the
-    directory of a run tells apart fewer.
+    Attributes
+    ----------
+    tables : int
+        Number of tables.
+    header_bits : int
+        Bits of a header; fewer are used where the directory of a run tells apart fewer.
+    theta : int or None
+        A header is looked up if its flipped bits cost at most `theta` together.  With None, the
+        first `cap` headers in the order of VOSH (`simdb.vosh`) are looked up, with at most as many
+        flipped bits as the plan's distance.
+    cap : int
+        Most headers of one table that are looked up.
+    costs : ndarray
+        The cost of a bit by its level, uint8[256].
     """
 
     tables: int
@@ -33,42 +42,73 @@ class Probing:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The way in which a question will be answered.
+    """The way in which a database will answer a question.
 
-    `method`:
-    "exhaustive" compares every document.
-    "bphs" looks up `tables` tables, with up to `flips` flipped header bits.  `table_flips` has the
-    most flipped bits of each table of the database; -1: the table is not read.  By the general
-    pigeonhole principle some tables need fewer flips than others, or none need be read.
-    `part_limits`, of hashes: in how many bits each part of a candidate may differ, -1 for a part
-    whose tables are not read.
-    "polytope" looks up `tables` cross-polytope tables: all headers that cost little by the
-    weights of the query; see docs/ALGORITHMS.md.
-    "psm" looks up one table, "multiprobe" several tables: all headers whose flipped bits have costs
-    (natural logarithms, by their volatility) that sum to `theta` or less; with a fixed number of
-    attempts, so many headers in the order of `simdb.vosh`, and `theta` is None.
-    "rotation" finds pairs by sorting in `tables` orders.
-    "banding" looks up the `tables` bands of MinHash signatures.
+    Attributes
+    ----------
+    method : str
+        The method:
 
-    `probes`: the mean number of look-ups for one query.
-    `distance`: candidates are within this Hamming distance.  If `similarity` is not None, stored
-    vectors measure the candidates.  `firm_distance`: if it is not None, it takes the place of the
-    distance for queries with many weights near zero, whose signs do not count.
-    `recall`: the predicted share of the matches that are found; 1.0 means all of them for certain.
-    `cost_seconds`: the estimated time of one query.
-    `reason`: the plan in words.
-    `sketching`: where a text becomes a fingerprint, in words.
-    `probing`: the rule that the kernel follows for "psm" and "multiprobe".
-    `header_bits`: the bits by which a look-up finds its place in the directory of the largest run;
-    the fewest of any table.
-    `page_reads`: the estimated number of pages that a query reads from disk; 0 if the database fits
-    into memory.  `vector_reads` of them are for measuring candidates.
-    `bytes_per_document`: the bytes that the search reads from: tables, their directories, and the
-    volatility vectors if they measure the candidates.
-    `choice`: why this plan is better than the others, in words; `considered` has all, best first.
-    `smallest`: for a number of documents and a distance, the plan by PSM in a database of one table
-    without weights; its `choice` says how much memory that saves, and when it is the right one.
-    None if PSM cannot answer the question, or the tables by distance are no larger, as by default.
+        * "exhaustive" compares every document.
+        * "bphs" looks up `tables` tables, with up to `flips` flipped header bits.  By the general
+          pigeonhole principle some tables need fewer flips than others, and some need no look-up.
+        * "polytope" looks up `tables` cross-polytope tables: all headers that cost little by the
+          weights of the query; see docs/ALGORITHMS.md.
+        * "psm" looks up one table, and "multiprobe" several tables: all headers whose flipped bits
+          have costs that sum to `theta` or less.  With a fixed number of attempts, they look up
+          that number of headers in the order of `simdb.vosh`.
+        * "rotation" finds pairs by sorting in `tables` orders.
+        * "banding" looks up the `tables` bands of MinHash signatures.
+    tables : int
+        Number of tables, orders or bands.
+    flips : int
+        Most header bits that are flipped.
+    probes : int
+        Mean number of look-ups for one query.
+    distance : int
+        Candidates are within this Hamming distance.
+    similarity : float or None
+        If it is not None, stored vectors measure the candidates.
+    recall : float
+        Predicted share of the matches that are found; 1.0 means all of them for certain.
+    cost_seconds : float
+        Estimated time of one query.
+    reason : str
+        The plan in words.
+    sketching : str
+        Where a text becomes a fingerprint, in words.
+    theta : float or None
+        Largest sum of the costs of flipped bits, for "psm" and "multiprobe".  The costs are natural
+        logarithms, by the volatility of the bits.  None with a fixed number of attempts.
+    probing : Probing or None
+        The rule that the kernel follows for "psm" and "multiprobe".
+    header_bits : int
+        Bits by which a look-up finds its place in the directory of the largest run; the fewest of
+        any table.
+    bytes_per_document : float
+        Bytes that the search reads from: tables, their directories, and the volatility vectors if
+        they measure the candidates.
+    page_reads : float
+        Estimated number of pages that a query reads from disk; 0 if the database fits into memory.
+    vector_reads : float
+        Part of `page_reads` that measures candidates.
+    firm_distance : int or None
+        If it is not None, it replaces the distance for queries with many weights near zero, whose
+        signs do not count.
+    table_flips : tuple of int
+        Most flipped bits of each table of the database; -1 for a table that is not read.
+    part_limits : tuple of int
+        Of hashes: the number of bits in which each part of a candidate may differ; -1 for a part
+        whose tables are not read.
+    choice : str
+        Why this plan is better than the others, in words.
+    considered : tuple of Plan
+        All plans that were considered, the best first.
+    smallest : Plan or None
+        For a number of documents and a distance: the plan by PSM in a database of one table without
+        weights.  Its `choice` says how much memory that saves, and when it is the right plan.  None
+        if PSM cannot answer the question, or if the tables by distance are no larger, as by
+        default.
     """
 
     method: str
@@ -122,12 +162,20 @@ class Plan:
 class Probe:
     """The look-up that finds a match.
 
-    `table`: the number of the table, from 0, where the header of the query is looked up after some
-    of its bits are flipped.  `flipped`: these bits, as positions in the fingerprint, lowest first.
-    `rank`: the rank of that header, from 1 on, in the order of VOSH, which PSM and multi-probe
-    follow; without a fixed number of attempts, headers of equal cost share the best rank.  None if
-    the method looks up all headers with so few flips.
-    `vertices`: in a cross-polytope table, how many vertices of that header are not the query's own.
+    Attributes
+    ----------
+    table : int
+        Number of the table, from 0, where the header of the query is looked up after some of its
+        bits are flipped.
+    flipped : tuple of int
+        The flipped bits, as positions in the fingerprint, lowest first.
+    rank : int or None
+        Rank of that header, from 1 on, in the order of VOSH, which PSM and multi-probe follow.
+        Without a fixed number of attempts, headers of equal cost share the best rank.  None if the
+        method looks up every header with that number of flips.
+    vertices : int
+        In a cross-polytope table, the number of vertices of that header that are not the query's
+        own.
     """
 
     table: int
@@ -142,7 +190,19 @@ FieldCounts: TypeAlias = dict[str, list[tuple[Any, int]]]
 
 @dataclass(frozen=True, slots=True)
 class RunStatistics:
-    """One sealed run: its number, its documents (live or deleted), and the bytes of its columns."""
+    """The numbers of one sealed run.
+
+    Attributes
+    ----------
+    run : int
+        Number of the run.
+    document_count : int
+        Documents of the run, live or deleted.
+    entry_count : int
+        Entries of the run in each table.
+    size_bytes : int
+        Bytes of its columns.
+    """
 
     run: int
     document_count: int
@@ -152,7 +212,17 @@ class RunStatistics:
 
 @dataclass(frozen=True, slots=True)
 class ReaderStatistics:
-    """One reader: its process, thread and transaction; `lag` counts the commits since then."""
+    """The numbers of one reader.
+
+    Attributes
+    ----------
+    process, thread : int
+        Process and thread of the reader.
+    transaction : int
+        Transaction that it reads.
+    lag : int
+        Number of commits since that transaction.
+    """
 
     process: int
     thread: int
@@ -162,26 +232,56 @@ class ReaderStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """A database in numbers.
+    """The counts and sizes of a database.
 
-    `document_count`: live documents; `empty_count` of them have no features, `bare_count` no
-    weights.  `deleted_count`: deleted documents that are not compacted away.  `delta_count`:
-    documents that are in no run yet.
-    `file_bytes`: the file on disk.  `live_bytes`: its pages in use.  `map_bytes`: the size to which
-    the file can grow before the map must grow.
-    `section_bytes`: the bytes of stored values by sub-database.  "table/NN" has the keys (or
-    tags), the ordinals and the directories of one table, and "polytope/NN" those of a
-    cross-polytope table.
-    The directory of a table says where the keys with each header begin; it is the header table that
-    PSM looks up.
-    `largest_group`: the most documents that share one fingerprint.
-    `calibrated_count`: the documents that the calibration covers; the others are compared one by
-    one.  None without a calibration.
-    `cluster_count`: the kept clusters of two or more documents; None if none are kept.
-    `oldest_time`, `newest_time`: the first and the last time of a document, in UTC; None if the
-    database keeps no times (`Options.keep_times`), or no document has one.
-    `fields`: for each field in `Options.fields` its values, None for no value, each with the number
-    of its documents, the most frequent first.  Values of two types are two, such as 1 and True.
+    Attributes
+    ----------
+    path : str
+        The directory.
+    format_version : int
+        Version of the stored form.
+    document_count : int
+        Live documents.
+    empty_count : int
+        Live documents without features.
+    bare_count : int
+        Live documents without weights.
+    deleted_count : int
+        Deleted documents that are not compacted away.
+    delta_count : int
+        Documents that are in no run yet.
+    file_bytes : int
+        Size of the file on disk.
+    live_bytes : int
+        Bytes of the pages in use.
+    map_bytes : int
+        Size to which the file can grow before the map must grow.
+    calibrated_count : int or None
+        Documents that the calibration covers; the others are compared one by one.  None without a
+        calibration.
+    transaction : int
+        Number of the latest transaction.
+    largest_group : int
+        The most documents that share one fingerprint.
+    cluster_count : int or None
+        Kept clusters of two or more documents; None if none are kept.
+    section_bytes : dict of str to int
+        Bytes of the pages of each sub-database.  "table/NN" has the keys (or tags), the ordinals
+        and the directories of one table, and "polytope/NN" those of a cross-polytope table.  The
+        directory of a table says where the keys with each header begin; it is the header table that
+        PSM looks up.
+    runs : tuple of RunStatistics
+        The sealed runs: number, documents, entries and bytes of each.
+    readers : tuple of ReaderStatistics
+        The open readers: process, thread and transaction of each, and the commits since then.
+    options : dict
+        The options by name.
+    oldest_time, newest_time : datetime or None
+        First and last time of a document, in UTC.  None if the database keeps no times
+        (`Options.keep_times`), or no document has one.
+    fields : dict of str to list of (value, int)
+        For each field in `Options.fields` its values, the most frequent first, each with the number
+        of its documents.  None means no value.  Values of two types are two, such as 1 and True.
     """
 
     path: str
@@ -228,12 +328,24 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class HeaderFill:
-    """How the entries of one table spread over the headers of its directories, in all runs.
+    """The spread of the entries of one table over the headers of its directories, in all runs.
 
-    `name`: the sub-database, such as "table/00".  `largest`: the most entries under one header.
-    `counts`: counts[0] headers have no entry, and counts[i] have 2^(i - 1) to 2^i - 1 entries.
-    Entries of deleted documents count until `compact`; recent documents, which are in no run, do
-    not.
+    Entries of deleted documents count until `compact`.  Recent documents, which are in no run, do
+    not count.
+
+    Attributes
+    ----------
+    name : str
+        The sub-database, such as "table/00".
+    header_count : int
+        Number of headers.
+    entry_count : int
+        Number of entries.
+    largest : int
+        The most entries under one header.
+    counts : tuple of int
+        `counts[0]` headers have no entry, and `counts[i]` headers have 2^(i - 1) to 2^i - 1
+        entries.
     """
 
     name: str
@@ -245,7 +357,17 @@ class HeaderFill:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Damage in a stored database: its place, what is wrong, and what to do."""
+    """The report of damage in a stored database.
+
+    Attributes
+    ----------
+    place : str
+        Where the damage is.
+    message : str
+        What is wrong.
+    remedy : str
+        What to do.
+    """
 
     place: str
     message: str
@@ -254,7 +376,19 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A way to improve a database: the topic, what is so, why it matters, and what to do."""
+    """A way to improve a database.
+
+    Attributes
+    ----------
+    topic : str
+        The topic, such as "permissions".
+    message : str
+        What was found.
+    reason : str
+        Why it matters.
+    remedy : str
+        What to do.
+    """
 
     topic: str
     message: str
@@ -264,7 +398,15 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """The result of `compact`: file bytes before and after; `note` if the file did not shrink."""
+    """The result of `compact`.
+
+    Attributes
+    ----------
+    before_bytes, after_bytes : int
+        Size of the file before and after.
+    note : str
+        Why the file did not shrink, if it did not.
+    """
 
     before_bytes: int
     after_bytes: int
@@ -275,12 +417,25 @@ class Compaction:
 class Rebuild:
     """The result of `rebuild`.
 
-    `document_count`: the documents that are stored now.  `lost_count`: the documents that were
-    lost.  `losses`: what could not be read, in words, after a sentence on lost documents if there
-    are any.  `dropped`: the ids of lost documents.  `unknown_count`: the number of lost documents
-    whose ids were lost, too.  `notes`: damage on which no document depended.
-    `before_bytes`, `after_bytes`: the size of the file.  `note`: why the file did not shrink, if
-    so.
+    Attributes
+    ----------
+    document_count : int
+        Documents that are stored now.
+    lost_count : int
+        Documents that were lost.
+    dropped : tuple of ids
+        Ids of lost documents.
+    unknown_count : int
+        Lost documents whose ids were lost as well.
+    losses : tuple of str
+        The values that could not be read, in words, after a sentence on lost documents if there are
+        any.
+    notes : tuple of str
+        Damage on which no document depended.
+    before_bytes, after_bytes : int
+        Size of the file before and after.
+    note : str
+        Why the file did not shrink, if it did not.
     """
 
     document_count: int
@@ -298,8 +453,14 @@ class Rebuild:
 class FeatureDifference:
     """A feature that has different weights in two documents.
 
-    `shingle`: the text of the feature.  `left`, `right`: its weight in each document, None if the
-    text of that document is not known.
+    Attributes
+    ----------
+    shingle : str
+        Text of the feature.
+    hash : int
+        Hash of the feature.
+    left, right : float or None
+        Its weight in each document; None if the text of that document is not known.
     """
 
     shingle: str
@@ -313,7 +474,18 @@ class FeatureDifference:
         return (self.right or 0.0) - (self.left or 0.0)
 
     def moves(self, position: int) -> float:
-        """Compute what the change adds to the weight of bit `position`, 0 to 63."""
+        """Compute what the change adds to the weight of one bit.
+
+        Parameters
+        ----------
+        position : int
+            The bit, 0 to 63.
+
+        Returns
+        -------
+        float
+            `change` if the hash has this bit, or else its negative.
+        """
         return self.change if self.hash >> position & 1 else -self.change
 
 
@@ -321,14 +493,26 @@ class FeatureDifference:
 class DifferingBit:
     """A bit in which two fingerprints differ, and how likely that was.
 
-    `position`: the bit; 0 is the least significant.  For each side, or None if its weights are not
-    known: `left_weight`, `right_weight`: the weight, as in `Fingerprint.weights`. `left_rank`,
-    `right_rank`: the rank of the weight among the 64; 1 is nearest to zero. `left_volatility`,
-    `right_volatility`: the probability that the bit differs in a document of similarity s, the
-    threshold: Phi(-s z / sqrt(1 - s**2)).  z is the magnitude of the weight over the root mean
-    square of all weights, Phi the normal distribution; the weights of two documents of cosine s are
-    assumed to be jointly normal. `features`: the features that moved the weight, the largest move
-    first.
+    An attribute of one side is None if the weights of that side are not known.
+
+    Attributes
+    ----------
+    position : int
+        The bit; 0 is the least significant.
+    left_weight, right_weight : float or None
+        The weight, as in `Fingerprint.weights`.
+    left_rank, right_rank : int or None
+        Rank of the weight among the 64; 1 is nearest to zero.
+    left_volatility, right_volatility : float or None
+        Probability that the bit differs in a document at the similarity threshold; see Notes.
+    features : tuple of FeatureDifference
+        The features that moved the weight, the largest move first.
+
+    Notes
+    -----
+    The volatility is Phi(-s z / sqrt(1 - s**2)).  Phi is the normal distribution, s the threshold,
+    and z the magnitude of the weight over the root mean square of all weights.  The weights of two
+    documents of cosine s are assumed to be jointly normal.
     """
 
     position: int
@@ -343,32 +527,52 @@ class DifferingBit:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why two documents match, or do not match.
+    """The reasons why two documents match, or do not match.
 
-    `left`, `right`: the ids of the documents, None for a document that is not stored.
-    `distance`: the Hamming distance.  `similarity`: the estimate, None without weights; `measure`:
-    what it is, "jaccard" or "cosine" (`Options.measure`), None of hashes.
-    `bits`: the bits that differ, the most volatile bit of the left document first.
-    `probability`: p(u, S) of Sood & Loguinov 2011, eq. 6: the probability that a document at the
-    similarity threshold differs from the left document in these bits and no others; None without
-    weights.
-
-    `tables`: the tables, of `table_count`, in which the leading bits of both documents agree; one
-    look-up in any of them finds the pair.  `flips`: the number of leading bits that differ in the
-    nearest table.
-    `is_match`: whether the pair satisfies the criterion.
-    `is_found`: whether a query by `plan` is certain to find the pair.  The query is the document
-    that is not stored, or else the left one.  Without a database, `plan` is None.
-    `probe`: the look-up that finds the pair, or None.
-    `reason`: all of that in words.
-
-    `features`: the features that have different weights, the largest change first.  If only one
-    text is known, all of its features; None if no text is known.  For every bit, their `moves` add
-    up to the difference of the weights.  `shared_count`: the number of features with equal weights.
-
-    For MinHash signatures, `agreeing` of `permutations` minima are equal, `distance` is the number
-    of the other minima, at most 255, `tables` are the bands that agree, and `bits` is empty.  For
-    fingerprints, `agreeing` and `permutations` are None.
+    Attributes
+    ----------
+    left, right : id or None
+        Ids of the documents; None for a document that is not stored.
+    distance : int
+        Hamming distance.  For MinHash signatures, the number of minima that differ, at most 255.
+    similarity : float or None
+        Estimated similarity; None without weights.
+    bits : tuple of DifferingBit
+        The bits that differ, the most volatile bit of the left document first.  Empty for MinHash
+        signatures.
+    probability : float or None
+        Probability that a document at the similarity threshold differs from the left document in
+        these bits and no others: p(u, S) of Sood & Loguinov 2011, eq. 6.  None without weights.
+    tables : tuple of int
+        The tables in which the leading bits of both documents agree; one look-up in any of them
+        finds the pair.  For MinHash signatures, the bands that agree.
+    table_count : int
+        Number of all tables or bands.
+    flips : int
+        Number of leading bits that differ in the nearest table.
+    is_match : bool
+        Whether the pair satisfies the criterion.
+    is_found : bool
+        Whether a query by `plan` is certain to find the pair.  The query is the document that is
+        not stored, or else the left one.
+    plan : Plan or None
+        The plan of that query; None without a database.
+    probe : Probe or None
+        The look-up that finds the pair.
+    reason : str
+        All of that in words.
+    features : tuple of FeatureDifference or None
+        The features that have different weights, the largest change first.  If only one text is
+        known, all of its features; None if no text is known.  For every bit, their `moves` add up
+        to the difference of the weights.
+    shared_count : int
+        Number of features with equal weights.
+    agreeing : int or None
+        For MinHash signatures, the number of equal minima; None for fingerprints.
+    permutations : int or None
+        For MinHash signatures, the number of all minima; None for fingerprints.
+    measure : {"jaccard", "cosine"} or None
+        The measure of the similarity (`Options.measure`); None for hashes.
     """
 
     left: Id | None
@@ -414,12 +618,30 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class ShardedStatistics:
-    """A sharded database in numbers, and each of its shards.
+    """The counts and sizes of a sharded database, and of each of its shards.
 
-    `shard_count`: all shards; `skipped` has the reason for each shard that is left out, by name,
-    and the other fields do not count it.  `document_count` to `live_bytes`, and `fields`: the sums
-    of the numbers of the shards, see `Statistics`.  `smallest_count`, `largest_count`: documents of
-    the smallest and of the largest shard.
+    A shard that is left out counts only in `shard_count`.
+
+    Attributes
+    ----------
+    path : str
+        The directory.
+    shard_count : int
+        All shards, including those that are left out.
+    document_count, empty_count, bare_count, deleted_count : int
+        Sums of these numbers of the shards; see `Statistics`.
+    file_bytes, live_bytes : int
+        Sums of these numbers of the shards; see `Statistics`.
+    smallest_count, largest_count : int
+        Documents of the smallest and of the largest shard.
+    skipped : dict of str to str
+        The reason for each shard that is left out, by its name.
+    options : dict
+        The options by name; see `Statistics`.
+    shards : tuple of Statistics
+        The numbers of each shard.
+    fields : dict of str to list of (value, int)
+        Sums of these numbers of the shards; see `Statistics`.
     """
 
     path: str
