@@ -64,38 +64,94 @@ BANDED = ("bands", "rows")
 @answering
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Minhash(TextSketch):
-    """The options of a MinHash sketch: two signatures agree in as many minima as documents agree.
+    """The options of a MinHash signature.
 
-    A text goes through the steps of `TextSketch`.  The last step is:
+    Two signatures agree in about the share of minima that is the similarity of their documents.  A
+    text goes through the steps of `TextSketch`.
 
-    8. `weighting`: "set": a feature occurs or not, and the similarity is Jaccard's.  "bag": the
-       second occurrence of a feature is another feature, and so on.  "tf" and "tf-idf": a feature
-       weighs as often as it occurs, times its weight in `idf`, an `IdfTable`; the similarity is
-       sum min / sum max of the weights, by consistent weighted sampling (Ioffe 2010), which takes
-       many times longer.
+    Parameters
+    ----------
+    markup : {"none", "html"}, default "none"
+        Whether pages of HTML are given; see `TextSketch`.
+    html_title : bool, default True
+        Whether the title of a page counts; see `TextSketch`.
+    html_links : bool, default False
+        Whether the targets of links count; see `TextSketch`.
+    html_weights : dict or tuple of str, optional
+        How often the text of some elements counts; see `TextSketch`.
+    normalisation : {"none", "nfc", "nfkc", "lenient"}, default "nfc"
+        The Unicode form; see `TextSketch`.
+    marks : {"keep", "drop"}, default "keep"
+        Whether accents and points count; see `TextSketch`.
+    clean : bool, default True
+        Whether characters that nobody sees are removed; see `TextSketch`.
+    unit : {"words", "characters", "whitespace"}, default "words"
+        How texts are cut; see `TextSketch`.
+    by_character : {"spaceless", "cjk"}, optional
+        Scripts that are cut into characters; see `TextSketch`.
+    tokeniser : str, optional
+        Name of a function that cuts texts; see `TextSketch`.
+    lowercase : bool, default True
+        Whether case is folded; see `TextSketch`.
+    turkic_case : bool, default False
+        Whether I is the capital of the dotless i; see `TextSketch`.
+    stop_words : str or tuple of str, optional
+        Tokens to leave out; see `TextSketch`.
+    stemming : str, optional
+        Language of the stems; see `TextSketch`.
+    shingle : int, default 3
+        Number of consecutive tokens in a feature; see `TextSketch`.
+    weighting : {"set", "bag", "tf", "tf-idf"}, default "set"
+        How much a feature counts:
 
-    `permutations`: the number of minima, from 1 to 1024; multiples of 8 take least time.
-    The fewer, the more an estimate scatters: its standard error is up to 0.5 / sqrt(permutations).
-    `stored_bits`: the bits of each stored minimum, 32, 8, 2 or 1.  Two minima of b bits agree by
-    chance once in 2^b (Li & Koenig 2010); estimates allow for that.  Of 1 or 2 bits `permutations`
-    is a multiple of 8; four times as many of them tell more than minima of 8 bits, in as many bytes
-    or half of them (docs/QUALITY.md).
-    `family`: the family of permutations.
-    "stratified": the values that the permutations give to one feature are evenly spaced, from a
-    start and in an order that its hash gives, so every feature is small in as many permutations as
-    any other, and estimates vary less than with independent permutations: of texts with up to 100
-    features the standard error is three quarters of it, with 500 nine tenths.
-    "multiply-shift": (a x + b) mod 2^32 (Dietzfelbinger et al. 1997); x is one half of a hash for
-    even permutations and the other half for odd ones.
-    "mersenne": (a x + b) mod 2^61 - 1 (Carter & Wegman 1979).
-    "one-permutation": one hash of each feature chooses one of as many bins as `permutations` (Li,
-    Owen & Zhang 2012); a bin without a feature takes the minimum of another bin (Shrivastava 2017).
-    It is faster for many permutations, less exact for documents with fewer features than bins, and
-    has no meaning for "tf" and "tf-idf".
-    "datasketch-affine32", "datasketch-legacy", "datasketch-affine64" and "datasketch-weighted":
-    signatures come from `simdb.compat.datasketch` as `Signature`s; texts are refused.
-    `feature_bits`: the bits of a hash that tell features apart, 64 or 32.
-    `seed`: the seed of the feature hash and of the permutations.
+        * "set": a feature occurs or not, and the similarity is Jaccard's.
+        * "bag": the second occurrence of a feature is another feature, and so on.
+        * "tf" and "tf-idf": a feature weighs as often as it occurs, with "tf-idf" times its weight
+          in `idf`.  The similarity is sum min / sum max of the weights, by consistent weighted
+          sampling (Ioffe 2010), which takes many times longer.
+    idf : IdfTable, optional
+        Weights of features, made by `fit_idf`; see `TextSketch`.
+    edition : {0, 1, 2}, default 0
+        Edition of the rules for texts; see `TextSketch`.
+    seed : int, default 0
+        The seed of the feature hash and of the permutations.
+    permutations : int, default 128
+        Number of minima, 1 to 1024; multiples of 8 take least time.  The standard error of an
+        estimate is up to 0.5 / sqrt(permutations).
+    stored_bits : {32, 8, 2, 1}, default 32
+        Bits of each stored minimum.  Two minima of b bits agree by chance once in 2^b (Li & Koenig
+        2010); estimates allow for that.  With 1 or 2 bits, `permutations` must be a multiple of 8.
+        Four times the number of minima then tell more than minima of 8 bits, in the same number of
+        bytes (2 bits) or half of it (1 bit); see docs/QUALITY.md.
+    family : str, default "stratified"
+        The family of permutations: "stratified", "multiply-shift", "mersenne", "one-permutation" or
+        a family of datasketch; see Notes.
+    feature_bits : {64, 32}, default 64
+        Bits of a hash that tell features apart.
+
+    Raises
+    ------
+    OptionError
+        If a value is impossible, or contradicts another one.
+
+    Notes
+    -----
+    The families are:
+
+    * "stratified": the values that the permutations give to one feature are evenly spaced, from a
+      start and in an order that its hash gives.  Every feature is then small in about the same
+      number of permutations, and estimates vary less than with independent permutations.  Their
+      standard error is three quarters of it for texts with up to 100 features, and nine tenths for
+      500 features.
+    * "multiply-shift": (a x + b) mod 2^32 (Dietzfelbinger et al. 1997).  x is one half of a hash
+      for even permutations and the other half for odd ones.
+    * "mersenne": (a x + b) mod 2^61 - 1 (Carter & Wegman 1979).
+    * "one-permutation": one hash of each feature chooses one of `permutations` bins (Li, Owen &
+      Zhang 2012).  A bin without a feature takes the minimum of another bin (Shrivastava 2017).  It
+      is faster for many permutations, less exact for documents with fewer features than bins, and
+      has no meaning for "tf" and "tf-idf".
+    * "datasketch-affine32", "datasketch-legacy", "datasketch-affine64" and "datasketch-weighted":
+      signatures come from `simdb.compat.datasketch` as `Signature` objects; texts are refused.
     """
 
     weighting: choices.MinhashWeightingName = "set"
@@ -146,12 +202,23 @@ class Minhash(TextSketch):
         return "binary" if self.weighting == SET else "tf"
 
     def scale_of(self, content: int = 0) -> scales.SimilarityScale:
-        """Return how users see the similarity of documents: as signatures estimate it."""
+        """Return the scale of similarity on which signatures estimate documents.
+
+        Parameters
+        ----------
+        content : int, default 0
+            Not used: signatures have one scale.
+
+        Returns
+        -------
+        SimilarityScale
+            Jaccard's similarity, as signatures estimate it.
+        """
         return scales.SIGNATURES
 
     @property
     def vector_bytes(self) -> int:
-        """The bytes of one stored signature."""
+        """Number of bytes of one stored signature."""
         return self.permutations * self.stored_bits // 8
 
 
@@ -160,23 +227,74 @@ class Minhash(TextSketch):
 class Simhash(TextSketch):
     """The options of a fingerprint: 64 bits and a volatility vector.
 
-    See Sood & Loguinov 2011, section 3.  A text goes through the steps of `TextSketch`.  The last
-    step is:
+    A text goes through the steps of `TextSketch`.
 
-    8. `weighting`: how much a feature of a document counts.  "binary": 1.  "tf": n, the number of
-       times that it occurs.  "log-tf": 1 + ln n.  "binary-idf", "tf-idf" and "log-tf-idf": the same
-       times its weight in `idf`, an `IdfTable`.
+    Parameters
+    ----------
+    markup : {"none", "html"}, default "none"
+        Whether pages of HTML are given; see `TextSketch`.
+    html_title : bool, default True
+        Whether the title of a page counts; see `TextSketch`.
+    html_links : bool, default False
+        Whether the targets of links count; see `TextSketch`.
+    html_weights : dict or tuple of str, optional
+        How often the text of some elements counts; see `TextSketch`.
+    normalisation : {"none", "nfc", "nfkc", "lenient"}, default "nfc"
+        The Unicode form; see `TextSketch`.
+    marks : {"keep", "drop"}, default "keep"
+        Whether accents and points count; see `TextSketch`.
+    clean : bool, default True
+        Whether characters that nobody sees are removed; see `TextSketch`.
+    unit : {"words", "characters", "whitespace", "moz"}, default "words"
+        How texts are cut; see `TextSketch`.
+    by_character : {"spaceless", "cjk"}, optional
+        Scripts that are cut into characters; see `TextSketch`.
+    tokeniser : str, optional
+        Name of a function that cuts texts; see `TextSketch`.
+    lowercase : bool, default True
+        Whether case is folded; see `TextSketch`.
+    turkic_case : bool, default False
+        Whether I is the capital of the dotless i; see `TextSketch`.
+    stop_words : str or tuple of str, optional
+        Tokens to leave out; see `TextSketch`.
+    stemming : str, optional
+        Language of the stems; see `TextSketch`.
+    shingle : int, default 3
+        Number of consecutive tokens in a feature; see `TextSketch`.
+    weighting : str, default "binary"
+        How much a feature of a document counts: 1 ("binary"), n, the number of times that it occurs
+        ("tf"), or 1 + ln n ("log-tf").  "binary-idf", "tf-idf" and "log-tf-idf" multiply that by
+        its weight in `idf`.
+    idf : IdfTable, optional
+        Weights of features, made by `fit_idf`; see `TextSketch`.
+    edition : {0, 1, 2}, default 0
+        Edition of the rules for texts; see `TextSketch`.
+    seed : int, default 0
+        The seed of the feature hash and of the projection of vectors.
+    vector_length : int, default 0
+        Length of vectors given as documents; 0 for any length.
+    dimensions : {64, 128, 256}, default 128
+        Dimensions of the volatility vector, 4 bits each.
+    store_volatility : bool, default True
+        Whether the volatility vectors are stored.  Without them, `similarity=` is not possible.
+    hash : callable, optional
+        A function of yours from a token, as UTF-8 bytes, to a whole number below 2**64, in place of
+        MurmurHash3; see Notes.
 
-    `vector_length`: the length of vectors given as documents; 0 for any length.
-    `seed`: the seed of the feature hash and of the projection of vectors.
-    `dimensions`: the dimensions of the volatility vector, 4 bits each: 64, 128 or 256.
-    `store_volatility`: whether the vectors are stored; without them, `similarity=` is not possible.
-    `hash`: a function of yours from a token, as UTF-8 bytes, to a whole number below 2**64, in
-    place of MurmurHash3; the same in all processes, as Python's `hash` is not.  It is called for
-    each token and in Python, so it is a hundred times slower.  A feature of one token has its hash;
-    the hashes of several tokens are mixed.  It goes with neither stop words, stems nor IDF.  A
-    database does not store it, so give it again to `open`; without it, only ready fingerprints and
-    ids can be asked for or inserted.
+    Raises
+    ------
+    OptionError
+        If a value is impossible, or contradicts another one.
+
+    Notes
+    -----
+    Fingerprints are made as in Sood & Loguinov 2011, section 3.
+
+    A function `hash` must return the same number in all processes, as Python's `hash` does not.
+    simdb calls it in Python for each token, so it is a hundred times slower.  A feature of one
+    token has the hash of that token; the hashes of several tokens are mixed.  `hash` goes with
+    neither stop words, stems nor IDF.  A database does not store the function, so give it again to
+    `open`.  Without it, only ready fingerprints and ids can be asked for or inserted.
     """
 
     weighting: choices.SimhashWeightingName = "binary"
@@ -209,8 +327,25 @@ class Simhash(TextSketch):
     def paper(cls, idf: IdfTable | None = None, *, language: str = "english") -> "Simhash":
         """Make the options of Sood & Loguinov 2011, section 6: words without stop words, stemmed.
 
-        Weights are TF-IDF and hashes are 64-bit Murmur.  `idf`: a table made by
-        `simdb.fit_idf(documents, simdb.Simhash.paper())`; without it no document can be sketched.
+        Weights are TF-IDF and hashes are 64-bit Murmur.
+
+        Parameters
+        ----------
+        idf : IdfTable, optional
+            A table made by `simdb.fit_idf(documents, simdb.Simhash.paper())`.  Without it no
+            document can be sketched.
+        language : str, default "english"
+            The language of the stop words and stems.
+
+        Returns
+        -------
+        Simhash
+            The options.
+
+        Raises
+        ------
+        OptionError
+            If the table was fitted with other options.
         """
         return cls(shingle=1, stop_words=language, stemming=language, weighting="tf-idf", idf=idf)
 
@@ -218,15 +353,35 @@ class Simhash(TextSketch):
     def moz(cls, *, window: int = 3) -> "Simhash":
         """Make the options of simhash-cpp, whose fingerprints they give bit for bit.
 
-        Use them to continue an old corpus.  Tokens are the longest sequences of ASCII letters, as
-        they are written; every other character separates tokens, also a letter with an accent, and
-        U+0000 ends the text.  The hash of a token is Jenkins' lookup3 with seed 0.  Each token
-        gives one feature, a cyclic hash over the last `window` tokens, or fewer at the start of the
-        text. A bit is set if more than half of the features have it.  The bits are in reverse
-        order, as in simhash-cpp since its first version (3 is its only window; docs/ALGORITHMS.md
-        says which of its versions differ).  A text without features is an empty document, as in
-        every sketch, of fingerprint 0.  If as many features have a bit as not, its weight is
-        made slightly negative instead of 0.
+        Use them to continue an old corpus.
+
+        Parameters
+        ----------
+        window : int, default 3
+            Number of tokens in a feature.  3 is the only window of simhash-cpp.
+
+        Returns
+        -------
+        Simhash
+            The options.
+
+        Raises
+        ------
+        OptionError
+            If `window` is not a whole number from 1 to 64.
+
+        Notes
+        -----
+        Tokens are the longest sequences of ASCII letters, as they are written.  Every other
+        character separates tokens, also a letter with an accent, and U+0000 ends the text.  The
+        hash of a token is Jenkins' lookup3 with seed 0.  Each token gives one feature, a cyclic
+        hash over the last `window` tokens, or fewer at the start of the text.
+
+        A bit is set if more than half of the features have it.  The bits are in reverse order, as
+        in simhash-cpp since its first version; docs/ALGORITHMS.md says which of its versions
+        differ.  A text without features is an empty document, as in every sketch, of fingerprint 0.
+        If a bit is set in exactly half of the features, its weight is slightly negative instead of
+        0.
         """
         return cls(
             unit="moz",
@@ -240,14 +395,24 @@ class Simhash(TextSketch):
 
     @property
     def vector_bytes(self) -> int:
-        """The bytes of one stored volatility vector; 0 if none are stored."""
+        """Number of bytes of one stored volatility vector; 0 if none are stored."""
         return width(self.dimensions) if self.store_volatility else 0
 
     def scale_of(self, content: int = 0) -> scales.SimilarityScale:
-        """Return how users see the similarity of documents; `content`: see `Sketches.content`.
+        """Return the scale on which users see the similarity of documents.
 
-        Of texts whose features count once it is Jaccard's, 0.8 if nothing is said; of vectors and
-        of weights the cosine: 0.889, and 0.909 for single words by tf-idf.
+        Parameters
+        ----------
+        content : int, default 0
+            The kind of documents: 1 for texts, 1 + d for vectors of d coordinates, 0 if it is not
+            known.
+
+        Returns
+        -------
+        SimilarityScale
+            For texts whose features count once, Jaccard's similarity, with the threshold 0.8 if
+            none is given.  For vectors and for weights, the cosine: 0.889, and 0.909 for single
+            words by "tf-idf".
         """
         has_vectors = content > scales.TEXT_CONTENT if content else self.vector_length > 0
         if self.weighting == "tf-idf" and self.shingle == 1 and not has_vectors:
@@ -260,16 +425,37 @@ class Simhash(TextSketch):
 class Bits(TextSketch):
     """The options of ready hashes, such as PDQ, pHash or dHash: documents are their bits.
 
-    `bits`: how many, from 32 to 512, a multiple of 32.  A document is `bytes` of that length, their
-    hexadecimal `str`, the whole number that they are (the first byte is the highest), a bool array
-    with as many elements, or an object that has one of these as `.hash`.  Many are rows of bytes,
-    uint8[n, bits / 8], or of words, uint64[n, bits / 64], the highest first: `rows.view(">u8")`.
     Documents match by `distance=` alone, the number of bits in which they differ.
 
+    Parameters
+    ----------
+    bits : int
+        Number of bits, 32 to 512, a multiple of 32.
+    order : tuple of int, optional
+        The numbers of the bits, 0 for the highest, one block after the other.  If not given, the
+        bits are dealt in turn.  Hashes of 64 bits have no order.
+    markup, html_title, html_links, html_weights, normalisation, marks, clean : optional
+        Options of texts, which hashes do not have; leave them out.
+    unit, by_character, tokeniser, lowercase, turkic_case, stop_words, stemming : optional
+        Options of texts, which hashes do not have; leave them out.
+    shingle, weighting, idf, edition, seed : optional
+        Options of texts, which hashes do not have; leave them out.
+
+    Raises
+    ------
+    OptionError
+        If `bits` or `order` is impossible, or an option of texts is given.
+
+    Notes
+    -----
+    A document is `bytes` of that length, their hexadecimal `str`, or the whole number that they are
+    (the first byte is the highest).  It can also be a bool array with `bits` elements, or an object
+    that has one of these as `.hash`.  Many documents are rows of bytes, uint8[n, bits / 8], or of
+    words, uint64[n, bits / 64], the highest first: `rows.view(">u8")`.
+
     The bits are dealt to blocks, and each block has a table (Manku, Jain & Das Sarma 2007, and the
-    general pigeonhole principle, Qin et al. 2018).  `order`: the numbers of the bits, 0 for the
-    highest, one block after the other; None deals them in turn.  `simdb.fit_bits` makes one for
-    hashes whose bits are far from even or go together, so that no block is more crowded.
+    general pigeonhole principle, Qin et al. 2018).  `simdb.fit_bits` makes an order for hashes
+    whose bits are far from even or go together, so that no block is more crowded than the others.
     """
 
     OWN: ClassVar[tuple[str, ...]] = ("bits", "order")
@@ -303,18 +489,29 @@ class Bits(TextSketch):
 
     @property
     def vector_bytes(self) -> int:
-        """The bytes of a stored hash beside its fingerprint; 0 where that is the hash."""
+        """Number of bytes of a stored hash next to its fingerprint; 0 where that is the hash."""
         return 0 if self.bits == FINGERPRINT_BITS else self.bits // 8
 
     def scale_of(self, content: int = 0) -> scales.SimilarityScale:
-        """Return the scale of documents that have only a distance."""
+        """Return the scale of documents that have only a distance.
+
+        Parameters
+        ----------
+        content : int, default 0
+            Not used: hashes have one scale.
+
+        Returns
+        -------
+        SimilarityScale
+            The scale without a measure.
+        """
         return scales.HASHES
 
     @property
     def usual_distance(self) -> int:
-        """The threshold of a query that gives none: 31 of 256 bits, and as large a part of others.
+        """The threshold of a query that gives none: 31 of 256 bits, in proportion for other sizes.
 
-        Within 31 are the photos that PDQ takes for one (Meta, 2019).
+        Within 31 bits are the photos that PDQ takes for one (Meta, 2019).
         """
         return PDQ_DISTANCE * self.bits // PDQ_BITS
 
@@ -328,54 +525,91 @@ USUAL_SKETCH = Simhash()
 class Options:
     """The options of a database.
 
-    `sketch`: a `Simhash`, which makes a fingerprint of each document, a `Minhash`, which makes a
-    signature, or `Bits`, whose documents are hashes.
-    `bytes`, 32, 64, 128 or 256, in place of `sketch`: the best sketch of so many bytes for texts,
-    by Jaccard's similarity: a `Minhash` with `stored_bits=2` (docs/QUALITY.md).
-    `similarity`, `distance`, `recall`: the defaults of queries.  The similarity of texts is
-    Jaccard's, of the sets of their shingles (0.8 if you give none); of vectors, and of a `Simhash`
-    whose features have weights, it is the cosine (0.889): see `measure`.  `distance` works only
-    with fingerprints (default 3) and hashes (31 of 256 bits).  `recall` is 0.95, of hashes 1.0.
-    `blocks`, `leading` (default 1), only with fingerprints: one sorted table for each of the
-    C(`blocks`, `leading`) choices of leading blocks.  A query within a distance of up to
-    `blocks - leading` needs at most one look-up in each table.  If you give no `blocks`, they are 1
-    in a database with cross-polytope tables, and 4 in one without them or with
-    `keep_clusters="distance"`.  Hashes have one block for each 16 bits, and one leads.
-    `bands`, `rows`, only with signatures: one sorted table for each of the `bands` bands of `rows`
-    minima.  If you give none, simdb chooses the cheapest that find the share `recall` of the
-    documents at `similarity`.
-    `polytopes`, 0 to 16, only with a `Simhash` that stores volatility vectors: the number of
-    cross-polytope tables, which find similar documents by their weights.  A new database has 4 of
-    them if you give none.  A database of an older version has none until `compact` or `rebuild`.
-    `delta_documents`: the number of recent documents that are searched one by one before they are
-    sealed into a run.
-    `growth`: a run is merged into the run before it unless that run is at least `growth` times
-    larger.  A larger `growth` means fewer runs (faster queries) and more rewriting.
-    `header_offset`, -4 to 0: the directory of n documents has headers of floor(log2 n) +
-    `header_offset` bits; -4 in a database of one table of fingerprints, -1 in others.  One more bit
-    doubles its memory, 4 bytes a header, and halves the entries that a look-up compares.
-    `keep_clusters`: "distance" (only with fingerprints) or "similarity".  Every commit then keeps
-    the connected clusters under the default of that name up to date, for `cluster` and
-    `find_clusters`.
-    `keep_times`: "inserted" stores the time at which each document was inserted; "seen" also renews
-    it whenever a claim (`add_if_new`, `add_many_if_new`) finds that the document matches.  `expire`
-    needs one of them.  With "seen", a claim that stores nothing has a commit of its own, too.
-    `passages`: stores winnowed n-grams of each text, some 3 bytes a word, for `contained=`.  All
-    documents must then be texts, and the sketch must cut words.
-    `features`: stores the features of each document, 3 bytes each (some 3 bytes a word; 7 if they
-    have weights), so that exact similarities decide without `texts=`: in `add_if_new`,
-    `add_many_if_new`, `find_all`, `find_clusters`, `compare` and `deduplicate(db=)`.  All documents
-    must then be texts or lists of tokens.
-    `fields`: names of keys of the metadata, at most 8, such as ("tenant", "source").  Their values
-    must be str, int, bool, bytes or None.  With `where={"tenant": "t7"}` the verbs then look only
-    at documents that have these values; it takes 8 bytes a field and document.
-    `texts`: stores the texts themselves, compressed (some 450 bytes for 1,000 of English) and read
-    only when they are asked for: `get(id).text`, `match.text`, `texts_many`.  A document that is no
-    text has none.  The stored texts decide exactly, without `texts=`, in `find_all`,
+    They are stored when the database is created, and compared when it is opened.
+
+    Parameters
+    ----------
+    sketch : Simhash, Minhash or Bits, optional
+        A `Simhash` makes a fingerprint of each document, and a `Minhash` a signature.  With `Bits`,
+        documents are hashes.  `Simhash()` if not given.
+    bytes : {32, 64, 128, 256}, optional
+        In place of `sketch`: the best sketch of this number of bytes for texts, by Jaccard's
+        similarity, which is a `Minhash` with `stored_bits=2` (docs/QUALITY.md).
+    blocks : int, optional
+        Only with fingerprints and hashes: the number of blocks.  There is one sorted table for each
+        of the C(`blocks`, `leading`) choices of leading blocks, at most 64.  A query within a
+        distance of up to `blocks - leading` needs at most one look-up in each table.  If not given,
+        it is 1 in a database with cross-polytope tables, and 4 in one without them or with
+        `keep_clusters="distance"`.  Hashes have one block for each 16 bits.
+    leading : int, default 1
+        Only with fingerprints and hashes: the number of leading blocks of a table; see `blocks`.
+        Hashes of other sizes than 64 bits have one.
+    bands : int, optional
+        Only with signatures: the number of bands, each with one sorted table.  If neither `bands`
+        nor `rows` is given, simdb chooses the cheapest pair that finds the share `recall` of the
+        documents at `similarity`.
+    rows : int, optional
+        Only with signatures: the number of minima of a band; give it together with `bands`.
+    polytopes : int, optional
+        Only with a `Simhash` that stores volatility vectors: the number of cross-polytope tables, 0
+        to 16, which find similar documents by their weights.  A new database has 4 if you give
+        none.  A database of an older version has none until `compact` or `rebuild`.
+    similarity : float, optional
+        Default least similarity of queries.  The similarity of texts is Jaccard's, of the sets of
+        their shingles (0.8 if not given).  Of vectors, and of a `Simhash` whose features have
+        weights, it is the cosine (0.889); see `measure`.
+    distance : int, optional
+        Default largest distance of queries, only with fingerprints (3 if not given) and hashes (31
+        of 256 bits).
+    recall : float, optional
+        Default recall of queries; 0.95 if not given, and 1.0 for hashes.
+    delta_documents : int, default 4096
+        Number of recent documents that are searched one by one before they are sealed into a run.
+    growth : int, default 3
+        A run is merged into the run before it unless that run is at least `growth` times larger.  A
+        larger `growth` means fewer runs (faster queries) and more rewriting.
+    header_offset : int, optional
+        The directory of n documents has headers of floor(log2 n) + `header_offset` bits, -4 to 0.
+        If not given, it is -4 in a database of one table of fingerprints, and -1 in others.  One
+        more bit doubles its memory, 4 bytes a header, and halves the entries that a look-up
+        compares.
+    keep_clusters : {"none", "distance", "similarity"}, default "none"
+        With "distance" (only with fingerprints) or "similarity", every commit keeps the connected
+        clusters under the default of that name up to date, for `cluster` and `find_clusters`.
+    keep_times : {"none", "inserted", "seen"}, default "none"
+        "inserted" stores the time at which each document was inserted.  "seen" also renews it
+        whenever a claim (`add_if_new`, `add_many_if_new`) finds that the document matches.
+        `expire` needs one of them.  With "seen", a claim that stores nothing has a commit of its
+        own as well.
+    passages : bool, default False
+        Whether winnowed n-grams of each text are stored, some 3 bytes a word, for `contained=`.
+        All documents must then be texts, and the sketch must cut words.
+    features : bool, default False
+        Whether the features of each document are stored, 3 bytes each (some 3 bytes a word; 7 if
+        they have weights).  Exact similarities then decide without `texts=`: in `add_if_new`,
+        `add_many_if_new`, `find_all`, `find_clusters`, `compare` and `deduplicate(db=)`.  All
+        documents must then be texts or lists of tokens.
+    texts : bool, default False
+        Whether the texts themselves are stored, compressed (some 450 bytes for 1,000 of English);
+        see Notes.
+    fields : tuple of str, optional
+        Names of keys of the metadata, at most 8, such as ("tenant", "source").  Their values must
+        be str, int, bool, bytes or None.  With `where={"tenant": "t7"}` the verbs then look only at
+        documents that have these values.  It takes 8 bytes a field and document.
+
+    Raises
+    ------
+    OptionError
+        If a value is impossible, or does not suit the sketch.
+
+    Notes
+    -----
+    Stored texts are read only when they are asked for: `get(id).text`, `match.text`, `texts_many`.
+    A document that is no text has none.  They decide exactly, without `texts=`, in `find_all`,
     `find_clusters`, `compare`, `add_if_new`, `add_many_if_new`, with `contained=`, for
-    keep="longest" and "shortest", in `deduplicate(db=)` and `against=`, and on pages; `query`,
-    `first` and `nearest` answer by estimate (`nearest` exactly with `texts=db.texts_many`).  With
-    `features` claims take half the time, and the database more room.
+    keep="longest" and "shortest", in `deduplicate(db=)` and `against=`, and on pages.  `query`,
+    `first` and `nearest` answer by estimate (`nearest` exactly with `texts=db.texts_many`).  If
+    `features` are stored as well, claims take half the time, and the database takes more room.
     """
 
     sketch: AnySketch = USUAL_SKETCH
@@ -449,12 +683,12 @@ class Options:
 
     @property
     def scale(self) -> scales.SimilarityScale:
-        """How users see the similarity of documents."""
+        """The scale on which users see the similarity of documents."""
         return self.sketch.scale_of()
 
     @property
     def measure(self) -> choices.MeasureName:
-        """What `similarity` is: "jaccard", of the sets of features, or "cosine", of weights.
+        """The measure of `similarity`: "jaccard", of the sets of features, or "cosine", of weights.
 
         A fingerprint estimates the cosine c; where this is "jaccard", c / (2 - c) is shown for it,
         and the threshold j means the cosine 2 j / (1 + j).  None for hashes.
@@ -462,9 +696,18 @@ class Options:
         return self.scale.measure
 
     def similarity_in(self, measure: choices.MeasureName) -> float:
-        """Return the default threshold as the `measure` of the documents has it.
+        """Return the default threshold as the measure of the documents has it.
 
-        It is another than `measure` of vectors in a database without `vector_length`, say.
+        Parameters
+        ----------
+        measure : {"jaccard", "cosine"}
+            The measure of the documents.  It differs from `Options.measure` for vectors in a
+            database without `vector_length`, for example.
+
+        Returns
+        -------
+        float
+            The threshold, converted to 3 digits if the measure differs.
         """
         if measure == self.measure:
             return self.similarity
@@ -494,7 +737,7 @@ class Options:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The names of methods that can search such a database."""
+        """The names of the methods that can search such a database."""
         if self.is_minhash:
             return MINHASH_METHODS
         of_hashes = HASH_METHODS if self.is_wide else (*HASH_METHODS, ROTATION)
@@ -502,7 +745,7 @@ class Options:
 
     @property
     def bits(self) -> int:
-        """The number of bits by whose differences documents match: 64, or that of the hashes."""
+        """The number of bits that decide whether documents match: 64, or the size of hashes."""
         return self.sketch.bits if isinstance(self.sketch, Bits) else FINGERPRINT_BITS
 
     @property
@@ -512,7 +755,10 @@ class Options:
 
     @property
     def usual_blocks(self) -> int:
-        """The number of blocks if none is given: 0 of signatures, else 1 or 4."""
+        """The number of blocks if none is given.
+
+        0 for signatures, one for each 16 bits for hashes, else 1 or 4.
+        """
         if self.is_minhash:
             return 0
         if isinstance(self.sketch, Bits):
@@ -534,7 +780,7 @@ class Options:
 
     @property
     def decides(self) -> bool:
-        """Whether exact similarities are known of what is stored, without `texts=`."""
+        """Whether exact similarities of stored documents are known without `texts=`."""
         return self.features or self.texts
 
     @property
@@ -646,26 +892,35 @@ def sketch_of_bytes(size: int) -> Minhash:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """How to search: a method, and what it lets an expert set; None leaves it to the planner.
+    """The settings of a search: a method, and the values that an expert can set for it.
 
-    `method`: "exhaustive", "polytope", "bphs", "psm", "multiprobe", "rotation" (pairs only) or, of
-    MinHash signatures, "banding".  A verb also takes the name alone: `search="psm"`.
+    None leaves a setting to the planner.  A verb that cannot follow a setting raises OptionError.
 
-    `attempts`: of "psm" and "multiprobe", how many headers of each table are looked up beside the
-    one of the query: the first in the order of `simdb.vosh`, with at most as many flipped bits as a
-    match may have (Sood & Loguinov 2011, section 4).  It replaces `recall`.  `header_bits`: of
-    these two, the most bits of a header.
+    Parameters
+    ----------
+    method : str, optional
+        "exhaustive", "polytope", "bphs", "psm", "multiprobe", "rotation" (pairs only) or, for
+        MinHash signatures, "banding".  A verb also takes the name alone: `search="psm"`.
+    attempts : int, optional
+        For "psm" and "multiprobe": the number of headers of each table that are looked up in
+        addition to the header of the query.  They are the first in the order of `simdb.vosh`, with
+        at most as many flipped bits as a match may have (Sood & Loguinov 2011, section 4).  It
+        replaces `recall`.
+    header_bits : int, optional
+        For "psm" and "multiprobe": the most bits of a header.
+    rotations : int, optional
+        For "rotation": the number of orders in which all fingerprints are sorted, 1 to 64;
+        neighbours are then compared.  If not given, the recall decides the number.
+    memory_limit : int, optional
+        Bytes for a batch of queries; see Notes.
 
-    `rotations`: of "rotation", in how many orders all fingerprints are sorted, 1 to 64; neighbours
-    are then compared.  None takes as many orders as the recall needs.
-
-    `memory_limit`: bytes for a batch of queries.  Stored runs then pass through memory in chunks,
-    so the database may be larger; 64 queries and 512 documents are held at least.  None: runs do so
-    only if the database is larger than the memory of this process and that is faster, with a
-    quarter of that memory.  Not counted are the ids, the documents of an insertion (some 30 bytes
-    each, and the weights), the commit and the matches.
-
-    A verb that cannot follow one of them raises OptionError.
+    Notes
+    -----
+    With `memory_limit`, stored runs pass through memory in chunks, so the database may be larger;
+    64 queries and 512 documents are held at least.  Without it, runs do so only if the database is
+    larger than the memory of this process and that is faster, with a quarter of that memory.  Not
+    counted are the ids, the documents of an insertion (some 30 bytes each, and the weights), the
+    commit and the matches.
     """
 
     method: choices.MethodName | None = None

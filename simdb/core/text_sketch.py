@@ -115,10 +115,18 @@ def idf_weight(document_count: int, frequency: int) -> int:
 class IdfTable:
     """A frozen table of inverse document frequencies; made by `simdb.fit_idf`.
 
-    `entries` uint64[n] and `directory` uint32[2**t + 1]: the sorted column and its directory.
-    `default`: the weight, in units of 1/1024, of a feature that is not in the table.
-    `document_count`: the number of documents to which the table was fitted.  `settings`: the
-    options that decide what a feature is; a sketch that uses the table must have the same.
+    Attributes
+    ----------
+    entries : ndarray
+        Hashes and weights of the features, sorted: uint64[n].
+    directory : ndarray
+        The directory of the entries, uint32[2**t + 1].
+    default : int
+        Weight, in units of 1/1024, of a feature that is not in the table.
+    document_count : int
+        Number of documents to which the table was fitted.
+    settings : mapping
+        The options that decide what a feature is.  A sketch that uses the table must have the same.
     """
 
     entries: npt.NDArray[np.uint64]
@@ -133,7 +141,7 @@ class IdfTable:
 
     @property
     def size_bytes(self) -> int:
-        """The bytes of the entries and the directory."""
+        """Number of bytes of the entries and the directory."""
         return self.entries.nbytes + self.directory.nbytes
 
     def __eq__(self, other: object) -> bool:
@@ -152,7 +160,20 @@ class IdfTable:
         return f"<IdfTable of {len(self)} features of {self.document_count} documents>"
 
     def weights(self, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
-        """Give the weight ln((1 + N) / (1 + df)) + 1 of each feature, to 1/1024: float32[n]."""
+        """Look up the weights of features.
+
+        Parameters
+        ----------
+        hashes : ndarray
+            Hashes of features, uint64[n].
+
+        Returns
+        -------
+        ndarray
+            The weight ln((1 + N) / (1 + df)) + 1 of each feature, to 1/1024: float32[n].  df is the
+            number of documents that have the feature, of N.  A feature that is not in the table has
+            the weight `default`.
+        """
         tags = hashes >> np.uint64(WEIGHT_BITS)
         at = np.searchsorted(self.entries >> np.uint64(WEIGHT_BITS), tags)
         at = np.minimum(at, max(0, len(self.entries) - 1))
@@ -173,46 +194,88 @@ def directory_bits(count: int) -> int:
 class TextSketch:
     """The options that say how texts and lists of tokens become features, and what features weigh.
 
-    A text goes through these steps; each has its options:
+    A text goes through the eight steps of Notes, in this order.  A list of tokens begins at step 5,
+    the stop words.
 
-    1. `markup`: "none", or "html": take the visible text, with the title unless `html_title` is
-       False, and with the targets of links if `html_links` is True.  `html_weights`: how often the
-       text of some elements counts, {"title": 3, "h1": 2} or ("h1=2", "title=3"), with
-       a weighting that counts, such as "tf" (Biswas 2017; Sood & Loguinov 2011, section 3.1).
-    2. `normalisation`: the Unicode form (UAX #15): "nfc", "nfkc", which also makes full width,
-       ligatures and other forms of one character equal, or "none".
-       `clean`: what looks equal becomes equal.  Characters that are not seen (Unicode's
-       Default_Ignorable_Code_Point: soft hyphens, joiners, zero width spaces) are dropped, and so
-       is what PDF and Word leave inside words: control characters other than white space, and
-       U+FFF9 to U+FFFC.  A word that a hyphen cuts at the end of a line is joined, if it goes on
-       with a lower-case letter.
-       `marks`: "drop" leaves out accents and points (Latin, Greek, Cyrillic, Hebrew, Arabic,
-       Syriac) and the tatweel.
-       normalisation="lenient" is "nfkc" with marks="drop", and makes look-alikes equal: Cyrillic,
-       Greek and other letters in Latin words, Latin ones in their words (UTS 39), the yeh, kaf and
-       heh of Persian and Arabic, digits of all scripts, and entities of HTML, such as &#1072;.
-       `edition`: the edition of these rules.  1 is that of simdb 0.2, in which strays and
-       look-alikes stay; databases and IDF tables of that version keep it.  2 is the newest.  0, the
-       default, is the edition of the `idf` table, or else the newest.
-    3. `unit`: "words" (Unicode words), "characters" (white space folded), "whitespace" (text
-       between white space) or "moz" (see `Simhash.moz`).  Instead of a unit, `tokeniser`: the name
-       "package.module:function" of a callable from str to a list of str, which `simdb.open` imports
-       only if `allow` names it.
-       `by_character`, only with unit "words": which scripts have no words but characters, each of
-       them a token.  "cjk": kana, Han and Hangul.  "spaceless": also the letters and marks of all
-       other scripts without spaces between words, such as Thai, Lao, Khmer, Burmese, Tibetan and
-       Javanese, by the properties of Unicode 18.  The default is that of the `idf` table, or else
-       "spaceless".
-    4. `lowercase`: by the one-to-one Unicode mapping, and with `clean` also by what full case
-       folding makes equal beyond it: final sigma, sharp s and ss, ligatures.
-       `turkic_case`: I is the capital of the dotless i, as in Turkish and Azerbaijani.
-    5. `stop_words`: tokens to leave out: a language ("english") or the words themselves.
-    6. `stemming`: a language of Snowball; the stem takes the place of each token.
-    7. `shingle`: the number of consecutive tokens in a feature.
-    8. `weighting`: how much a feature of a document counts, with an `idf` table if the weighting
-       needs one; `Simhash` and `Minhash` have different weightings.
+    Parameters
+    ----------
+    markup : {"none", "html"}, default "none"
+        With "html", the visible text of pages is taken.
+    html_title : bool, default True
+        Whether that text includes the title of the page.
+    html_links : bool, default False
+        Whether that text includes the targets of links.
+    html_weights : dict or tuple of str, optional
+        How often the text of some elements counts: {"title": 3, "h1": 2} or ("h1=2", "title=3").
+        It needs markup="html" and a weighting that counts, such as "tf" (Biswas 2017; Sood &
+        Loguinov 2011, section 3.1).
+    normalisation : {"none", "nfc", "nfkc", "lenient"}, default "nfc"
+        The Unicode form (UAX #15).  "nfkc" also makes full width, ligatures and other forms of one
+        character equal.  "lenient" is "nfkc" with marks="drop", and makes look-alikes equal; see
+        Notes.
+    marks : {"keep", "drop"}, default "keep"
+        With "drop", accents and points (Latin, Greek, Cyrillic, Hebrew, Arabic, Syriac) and the
+        tatweel are removed.
+    clean : bool, default True
+        Whether characters are removed that nobody sees, and words are joined that a hyphen cuts at
+        the end of a line; see Notes.
+    unit : {"words", "characters", "whitespace", "moz"}, default "words"
+        How texts are cut: into Unicode words, into characters (white space is folded), or into text
+        between white space.  "moz" is only for `Simhash.moz`.
+    by_character : {"spaceless", "cjk"}, optional
+        Only with unit="words": the scripts that have no words but characters, each of them a token.
+        "cjk" means kana, Han and Hangul.  "spaceless" also means the letters and marks of all other
+        scripts without spaces between words, such as Thai, Lao, Khmer, Burmese, Tibetan and
+        Javanese, by the properties of Unicode 18.  If not given, the choice of the `idf` table
+        applies, or else "spaceless".
+    tokeniser : str, optional
+        Instead of a unit: the name "package.module:function" of a callable from str to a list of
+        str.  `simdb.open` imports it only if `allow` names it.
+    lowercase : bool, default True
+        Whether case is folded, by the one-to-one Unicode mapping.  With `clean`, letters that only
+        full case folding makes equal are folded as well: final sigma, sharp s and ss, ligatures.
+    turkic_case : bool, default False
+        Whether I is the capital of the dotless i, as in Turkish and Azerbaijani.  It needs `clean`
+        and `lowercase`.
+    stop_words : str or tuple of str, optional
+        Tokens to leave out: a language ("english"), or the words themselves.
+    stemming : str, optional
+        A language of Snowball; the stem then replaces each token.
+    shingle : int, default 3
+        Number of consecutive tokens in a feature, 1 to 64.
+    weighting : str, optional
+        How much a feature of a document counts; `Simhash` and `Minhash` have different weightings.
+    idf : IdfTable, optional
+        The table of weights of features, if the weighting needs one.
+    edition : {0, 1, 2}, default 0
+        The edition of the rules of `normalisation` and `clean`.  1 is the edition of simdb 0.2,
+        which keeps strays and look-alikes; databases and IDF tables of that version keep it.  2 is
+        the newest.  0 means the edition of the `idf` table, or else the newest.
+    seed : int, default 0
+        The seed of the feature hash, below 2**32.
 
-    A list of tokens begins at step 5.  `seed`: the seed of the feature hash.
+    Raises
+    ------
+    OptionError
+        If a value is impossible, or contradicts another one.
+
+    Notes
+    -----
+    The steps, each with its options:
+
+    1. Markup: `markup`, `html_title`, `html_links`, `html_weights`.  2. Characters:
+    `normalisation`, `clean`, `marks`, `edition`.  3. Tokens: `unit`, `by_character` or `tokeniser`.
+    4. Case: `lowercase`, `turkic_case`.  5. Stop words: `stop_words`.  6. Stems: `stemming`.  7.
+    Features: `shingle`.  8. Weights: `weighting`, `idf`.
+
+    `clean` removes the characters that nobody sees (Unicode's Default_Ignorable_Code_Point: soft
+    hyphens, joiners, zero width spaces).  It also removes the characters that PDF and Word leave
+    inside words: control characters other than white space, and U+FFF9 to U+FFFC.  A word that a
+    hyphen cuts at the end of a line is joined if it goes on with a lower-case letter.
+
+    "lenient" makes these look-alikes equal: Cyrillic, Greek and other letters in Latin words, Latin
+    letters in words of those scripts (UTS 39), the yeh, kaf and heh of Persian and Arabic, digits
+    of all scripts, and entities of HTML, such as &#1072;.
     """
 
     markup: choices.MarkupName = "none"
