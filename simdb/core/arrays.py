@@ -53,12 +53,28 @@ ID_BYTES_MAX = 1023  # of a text in UTF-8
 class Fingerprint:
     """The 64 simhash bits of a document and, where known, the weights behind them; or a hash.
 
-    `weights`: float32[64 .. 256], None for a ready fingerprint.  For j < 64, weight j >= 0 means
-    that bit j (least significant first) is set.  `is_empty`: the document has no features; its bits
-    mean nothing, and it matches nothing.  `is_rounded`: the weights were rounded for storing, and
-    similarities are corrected for that.  `size`: the number of bits; a hash of `simdb.Bits` can
-    have 32 to 512, a multiple of 32, and no weights.  `measure`: what the similarity of two is, see
-    `Options.measure`: "cosine" of vectors, and if features have weights.
+    Parameters
+    ----------
+    bits : int
+        The bits.
+    weights : ndarray, optional
+        The weights, float32[64 .. 256]; None for a ready fingerprint.  For j < 64, weight j >= 0
+        means that bit j (least significant first) is set.
+    is_empty : bool, default False
+        Whether the document has no features; its bits mean nothing, and it matches nothing.
+    is_rounded : bool, default False
+        Whether the weights were rounded for storing; similarities are corrected for that.
+    size : int, default 64
+        Number of bits.  A hash of `simdb.Bits` can have 32 to 512, a multiple of 32, and no
+        weights.
+    measure : {"jaccard", "cosine"}, default "jaccard"
+        The measure of the similarity of two fingerprints (`Options.measure`): "cosine" for vectors,
+        and if features have weights.
+
+    Raises
+    ------
+    InputError
+        If the bits, weights or size are impossible.
     """
 
     bits: int
@@ -82,12 +98,24 @@ class Fingerprint:
             object.__setattr__(self, "weights", checked_weights(self.weights, 1))
 
     def hex(self) -> str:
-        """Return the bits in hexadecimal digits, with leading zeros."""
+        """Return the bits in hexadecimal digits, with leading zeros.
+
+        Returns
+        -------
+        str
+            `size / 4` digits.
+        """
         return f"{self.bits:0{self.size // 4}x}"
 
     @property
     def volatility(self) -> npt.NDArray[np.int64]:
-        """Bit positions, the most volatile (smallest weight) first: int64[64]."""
+        """The positions of the bits, the most volatile (smallest weight) first: int64[64].
+
+        Raises
+        ------
+        InputError
+            If the fingerprint has no weights.
+        """
         if self.weights is None:
             raise InputError(
                 "this fingerprint has no weights, so the volatility of its bits is unknown"
@@ -127,16 +155,28 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprints:
-    """Many fingerprints: `bits` uint64[n] and `weights` float32[n, 64 .. 256] or None.
+    """The fingerprints of many documents, or many hashes.
 
-    `vectors`: the same weights as a database stores them, uint8[n, 32, 64 or 128], a row of bytes
-    for each document; None if they were not made.  A database takes them as they are, so they can
-    travel in place of the weights, which are 8 times as large.
+    Parameters
+    ----------
+    bits : ndarray
+        Fingerprints uint64[n], or hashes of 32 to 512 bits, as `simdb.Bits` takes them.  Hashes can
+        be given packed, uint8[n, b], the most significant byte first; as bool[n, ...], the most
+        significant bit first; or as words, uint64[n, b / 8].  They are kept as uint8[n, b], and as
+        uint64[n] if they have 64 bits.
+    weights : ndarray, optional
+        The weights, float32[n, 64 .. 256].  Hashes of other sizes than 64 bits have none.
+    vectors : ndarray, optional
+        The same weights as a database stores them, uint8[n, 32, 64 or 128], a row of bytes for each
+        document.  A database takes them as they are, so they can travel in place of the weights,
+        which are 8 times as large.
+    measure : {"jaccard", "cosine"}, default "jaccard"
+        The measure of the similarities; see `Fingerprint`.
 
-    Hashes of 32 to 512 bits, as `simdb.Bits` takes them, have neither.  They can be given packed,
-    uint8[n, b], the most significant byte first; as bool[n, ...], the most significant bit first;
-    or as words, uint64[n, b / 8].  `bits` is then uint8[n, b], and uint64[n] if they have 64 bits.
-    `measure`: see `Fingerprint`.
+    Raises
+    ------
+    InputError
+        If the arrays have another type or unequal lengths, or if the vectors have other bits.
     """
 
     bits: npt.NDArray[Any]
@@ -150,8 +190,23 @@ class Fingerprints:
     ) -> "Fingerprints":
         """Make fingerprints of packed vectors, without weights; a database keeps every bit.
 
-        Raises InputError for arrays of another type, of unequal lengths, or if the signs of the
-        first 64 weights of a vector are not the bits.
+        Parameters
+        ----------
+        bits : ndarray
+            The fingerprints, uint64[n].
+        vectors : ndarray
+            The packed vectors, uint8[n, 32, 64 or 128].
+
+        Returns
+        -------
+        Fingerprints
+            The fingerprints.
+
+        Raises
+        ------
+        InputError
+            If the arrays have another type or unequal lengths, or if the signs of the first 64
+            weights of a vector are not the bits.
         """
         return cls(bits, None, vectors)
 
@@ -159,7 +214,20 @@ class Fingerprints:
     def from_arrow(cls, batch: Any) -> "Fingerprints":
         """Make fingerprints of a batch of `Database.sketches`; `insert_many` keeps every bit.
 
-        Raises InputError for a batch or a table without these columns.
+        Parameters
+        ----------
+        batch : pyarrow.RecordBatch or pyarrow.Table
+            The batch.
+
+        Returns
+        -------
+        Fingerprints
+            The fingerprints.
+
+        Raises
+        ------
+        InputError
+            If the batch or table does not have these columns.
         """
         column, names = column_of(batch, "bits"), batch.schema.names
         if "binary" in str(column.type):
@@ -188,7 +256,7 @@ class Fingerprints:
 
     @property
     def size(self) -> int:
-        """The number of bits of each."""
+        """The number of bits of each fingerprint."""
         return FINGERPRINT_BITS if self.bits.ndim == 1 else 8 * self.bits.shape[1]
 
     def __len__(self) -> int:
@@ -211,7 +279,13 @@ class Fingerprints:
         return Fingerprint(bits, rounded, is_empty, is_rounded=True, measure=self.measure)
 
     def is_empty(self) -> npt.NDArray[np.bool_]:
-        """Tell which documents have no features, as far as the weights or vectors say: bool[n]."""
+        """Tell which documents have no features, as far as the weights or vectors say.
+
+        Returns
+        -------
+        ndarray
+            One flag for each document, bool[n].
+        """
         if self.weights is not None:
             return np.asarray(~self.weights.any(axis=1), np.bool_)
         if self.vectors is not None:
@@ -219,7 +293,18 @@ class Fingerprints:
         return np.zeros(len(self), np.bool_)
 
     def taken(self, chosen: Any) -> "Fingerprints":
-        """Give some of the fingerprints: `chosen` is a slice, positions or bool[n]."""
+        """Return some of the fingerprints.
+
+        Parameters
+        ----------
+        chosen : slice or ndarray
+            A slice, positions or bool[n].
+
+        Returns
+        -------
+        Fingerprints
+            The chosen fingerprints.
+        """
         return Fingerprints(
             self.bits[chosen],
             None if self.weights is None else self.weights[chosen],

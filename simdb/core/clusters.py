@@ -21,9 +21,13 @@ CHUNK_MEMBERS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Cluster(Generic[IdT]):
-    """A group of documents that match: `ids[0]` is the representative, the other members follow.
+    """A group of documents that match.
 
-    Members are in order of insertion, or of the metadata field given to `find_clusters`.
+    Attributes
+    ----------
+    ids : list
+        Ids of the members: `ids[0]` is the representative, and the other members follow.  They are
+        in order of insertion, or of the metadata field given to `find_clusters`.
     """
 
     ids: list[IdT]
@@ -49,12 +53,20 @@ class Cluster(Generic[IdT]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clusters(RowSequence[Cluster[IdT]]):
-    """Clusters of two or more documents, in the order of their representatives.
+    """The clusters of two or more documents, in the order of their representatives.
 
     They have a length, can be iterated and have positions and slices, as a list of `Cluster`.
-    Members of cluster i: ids[offsets[i]:offsets[i + 1]]; `offsets` int64[c + 1], `ids` object[k].
-    `verification`: what texts have decided, with verify="exact"; otherwise None.  `measure`: what
-    the similarity is by which they match, "jaccard" or "cosine"; None of hashes.
+
+    Attributes
+    ----------
+    offsets : ndarray
+        The members of cluster i are `ids[offsets[i]:offsets[i + 1]]`: int64[c + 1].
+    ids : ndarray
+        Ids of the members of all clusters, object[k].
+    verification : Verification or None
+        The counts of what texts have decided, with verify="exact".
+    measure : {"jaccard", "cosine"} or None
+        The measure of the similarity by which they match; None for hashes.
     """
 
     KIND = "cluster"
@@ -91,12 +103,24 @@ class Clusters(RowSequence[Cluster[IdT]]):
         return f"{previews.counted(len(self), 'cluster')} of {documents}"
 
     def to_batches(self, *, ids: str = "auto") -> Any:
-        """Give the members of all clusters as a pyarrow.RecordBatchReader.
+        """Return the members of all clusters as a pyarrow.RecordBatchReader.
 
-        The columns are id, representative and cluster (int64, the number of the cluster).  All ids
-        must have the type of the first id; `ids="text"` turns every id into text.  Raises
-        OptionError if pyarrow is not installed, and InputError, while the reader is read, for an id
-        of another type.
+        Parameters
+        ----------
+        ids : {"auto", "text"}, default "auto"
+            With "auto", all ids must have the type of the first id.  "text" turns every id into
+            text; see `Pairs.to_batches`.
+
+        Returns
+        -------
+        pyarrow.RecordBatchReader
+            The columns id, representative and cluster (int64, the number of the cluster).  Reading
+            it raises InputError for an id of another type.
+
+        Raises
+        ------
+        OptionError
+            If pyarrow is not installed, or `ids` is another word.
         """
         empty = self._columns(0, 0)
         return arrow.read_batches(
@@ -104,7 +128,25 @@ class Clusters(RowSequence[Cluster[IdT]]):
         )
 
     def to_arrow(self, *, ids: str = "auto") -> Any:
-        """Give the members of all clusters as a pyarrow.Table; see `to_batches`."""
+        """Return the members of all clusters as a pyarrow.Table.
+
+        Parameters
+        ----------
+        ids : {"auto", "text"}, default "auto"
+            The type of the ids; see `to_batches`.
+
+        Returns
+        -------
+        pyarrow.Table
+            The columns of `to_batches`.
+
+        Raises
+        ------
+        OptionError
+            If pyarrow is not installed, or `ids` is another word.
+        InputError
+            If an id has another type.
+        """
         return self.to_batches(ids=ids).read_all()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
@@ -112,7 +154,13 @@ class Clusters(RowSequence[Cluster[IdT]]):
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def column_chunks(self) -> Iterator[dict[str, npt.NDArray[Any]]]:
-        """Give the members in parts: id and representative object[k], cluster int64[k]."""
+        """Yield the members of all clusters in parts.
+
+        Yields
+        ------
+        dict of str to ndarray
+            The columns id and representative, object[k], and cluster, int64[k].
+        """
         for start in range(0, len(self.ids), CHUNK_MEMBERS):
             yield self._columns(start, min(start + CHUNK_MEMBERS, len(self.ids)))
 
@@ -137,7 +185,15 @@ class Clusters(RowSequence[Cluster[IdT]]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairPositions:
-    """Some pairs of an array: positions left < right, int64[k], and distance uint8[k]."""
+    """Some pairs of the elements of an array, by their positions.
+
+    Attributes
+    ----------
+    left, right : ndarray
+        Positions, left < right: int64[k].
+    distance : ndarray
+        Hamming distances, uint8[k].
+    """
 
     left: I64
     right: I64
@@ -169,8 +225,14 @@ class ArrayPairs(ReadOnce[PairPositions, Pair]):
     """All pairs of near fingerprints in an array, found while they are read.
 
     Read the pairs once, in bounded memory: with `chunks()`, or by iterating, one `Pair` of
-    positions at a time.  Or use the arrays `left`, `right` and `distance`, which gather all pairs
-    first.
+    positions at a time.  Or use the arrays, which gather all pairs first.
+
+    Attributes
+    ----------
+    left, right : ndarray
+        The smaller and the greater position of each pair: int64[k].
+    distance : ndarray
+        The number of differing bits of each pair: uint8[k].
     """
 
     def __repr__(self) -> str:
@@ -204,10 +266,15 @@ class ArrayPairs(ReadOnce[PairPositions, Pair]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrayClusters(RowSequence[I64], Sequence[I64]):
-    """Connected sets of two or more positions of an array, in the order of their first members.
+    """The connected sets of two or more positions of an array, in the order of their first members.
 
-    Members of cluster i, ascending: positions[offsets[i]:offsets[i + 1]]; `offsets` int64[c + 1],
-    `positions` int64[k].
+    Attributes
+    ----------
+    offsets : ndarray
+        The members of cluster i, ascending, are `positions[offsets[i]:offsets[i + 1]]`: int64[c +
+        1].
+    positions : ndarray
+        Positions of the members of all clusters, int64[k].
     """
 
     KIND = "cluster"

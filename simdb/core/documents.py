@@ -32,7 +32,20 @@ COUNTED_MAX = 255  # the largest distance that a match can hold
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Features:
-    """A document as feature hashes, uint64[f], and weights, float[f]; None means weights of 1."""
+    """A document as feature hashes with weights.
+
+    Parameters
+    ----------
+    hashes : ndarray
+        Hashes of the features, uint64[f].
+    weights : ndarray, optional
+        Weights of the features, float[f]; weights of 1 if not given.
+
+    Raises
+    ------
+    InputError
+        If an array has another type, the lengths differ, or a weight is not finite.
+    """
 
     hashes: npt.NDArray[np.uint64]
     weights: npt.NDArray[np.float32] | None = None
@@ -83,8 +96,19 @@ class NamedFeatures:
 class Signature:
     """The minima of one document under the options `sketch`.
 
-    `minima`: uint32[permutations], or uint8 if `sketch.stored_bits` is less.  `is_empty`: the
-    document has no features; its minima mean nothing and it is similar to nothing.
+    Parameters
+    ----------
+    minima : ndarray
+        The minima, uint32[permutations], or uint8 if `sketch.stored_bits` is less than 32.
+    sketch : Minhash
+        The options.
+    is_empty : bool, default False
+        Whether the document has no features; its minima mean nothing, and it is similar to nothing.
+
+    Raises
+    ------
+    InputError
+        If the shape or type of `minima` does not fit `sketch`.
     """
 
     minima: npt.NDArray[Any]
@@ -159,10 +183,17 @@ class StoredText:
     def text(self) -> str | None:
         """The stored text, read when it is asked for; None if the document was no text.
 
-        It is the text that is stored under this id when it is asked for, so another one if the
-        document was replaced since; only what a snapshot or transaction found has the text of that.
-        Raises OptionError if the database stores no texts, or this was pickled or copied (then
-        `db.get(id).text` reads it), and NotFoundError if the document is gone.
+        It is the text that is stored under this id at that time, so another one if the document was
+        replaced since.  Only a document that a snapshot or transaction found has the text of that
+        snapshot or transaction.
+
+        Raises
+        ------
+        OptionError
+            If the database stores no texts, or this was pickled or copied; `db.get(id).text` then
+            reads it.
+        NotFoundError
+            If the document is gone.
         """
         try:
             reader = self._reader
@@ -174,13 +205,25 @@ class StoredText:
 
 @dataclass(frozen=True, slots=True)
 class Document(StoredText, Generic[IdT_co]):
-    """A stored document: the user's id, its fingerprint and the metadata given with it.
+    """A stored document.
 
-    With `Options(texts=True)`, `text` reads what is stored under its id when it is asked for, or
-    was in the snapshot or transaction that found it.
-    The weights of the fingerprint are as stored: odd whole numbers from -15 to 15.  `signature` is
-    None unless the database stores MinHash signatures; then the bits of `fingerprint` are a hash of
-    the signature, so equal signatures have equal fingerprints.
+    Attributes
+    ----------
+    id : str, bytes or int
+        The id that the user gave.
+    fingerprint : Fingerprint
+        The fingerprint.  Its weights are as stored: odd whole numbers from -15 to 15.
+    metadata : object
+        The metadata given with the document.
+    signature : Signature or None
+        The signature, if the database stores MinHash signatures.  The bits of `fingerprint` are
+        then a hash of the signature, so equal signatures have equal fingerprints.
+
+    Notes
+    -----
+    With `Options(texts=True)`, `text` reads the text that is stored under the id when `text` is
+    asked for.  A document of a snapshot or transaction reads the text of that snapshot or
+    transaction.
     """
 
     id: IdT_co
@@ -194,10 +237,21 @@ class Document(StoredText, Generic[IdT_co]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signatures:
-    """Many signatures under the options `sketch`, as arrays.
+    """The signatures of many documents under the options `sketch`, as arrays.
 
-    `minima`: uint32[n, permutations], or uint8 if `sketch.stored_bits` is less.  `is_empty`
-    bool[n]: whether a document has no features; such a document is similar to nothing.
+    Parameters
+    ----------
+    minima : ndarray
+        The minima, uint32[n, permutations], or uint8 if `sketch.stored_bits` is less than 32.
+    sketch : Minhash
+        The options.
+    is_empty : ndarray
+        Whether each document has no features, bool[n]; such a document is similar to nothing.
+
+    Raises
+    ------
+    InputError
+        If the arrays have another type or unequal lengths.
     """
 
     minima: npt.NDArray[Any]
@@ -206,9 +260,24 @@ class Signatures:
 
     @classmethod
     def from_arrow(cls, batch: Any, sketch: Minhash) -> "Signatures":
-        """Make signatures of a batch of `Database.sketches`, whose options are `sketch`.
+        """Make signatures of a batch of `Database.sketches`.
 
-        Raises InputError for a batch without these columns, or of other options.
+        Parameters
+        ----------
+        batch : pyarrow.RecordBatch or pyarrow.Table
+            The batch.
+        sketch : Minhash
+            The options of its database.
+
+        Returns
+        -------
+        Signatures
+            The signatures.
+
+        Raises
+        ------
+        InputError
+            If the batch does not have these columns, or has other options.
         """
         is_empty = column_of(batch, "is_empty").to_numpy(zero_copy_only=False)
         rows = fixed_rows(column_of(batch, "signature"))

@@ -26,7 +26,15 @@ PREVIEWED_IDS = 10_000
 
 
 class SharedSpan(NamedTuple):
-    """A passage that a query and a document share, in characters of both: stops are not in it."""
+    """A passage that a query and a document share.
+
+    Attributes
+    ----------
+    start, stop : int
+        Half-open range of characters in the query.
+    document_start, document_stop : int
+        Half-open range of characters in the document.
+    """
 
     start: int
     stop: int
@@ -70,13 +78,28 @@ def readable(found: One, reader: Any) -> One:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Match(StoredText, SlottedRecord, Generic[IdT_co]):
-    """A stored document that was found: its Hamming `distance` and estimated `similarity`.
+    """A stored document that was found.
 
-    `similarity` is None if either has no weights.  It unpacks in this order; `_asdict()` is a dict.
-    `measure`: what the similarity is, "jaccard" or "cosine" (`Options.measure`); None of hashes.
-    `containment` and `spans`: see `ContainedMatch`; None unless the query has `contained=`.
-    With `Options(texts=True)`, `text` reads what is stored under the id when it is asked for, or
-    was in the snapshot or transaction that found it.
+    Attributes
+    ----------
+    id : str, bytes or int
+        Id of the document.
+    distance : int
+        Hamming distance.
+    similarity : float or None
+        Estimated similarity; None if either document has no weights.
+    measure : {"jaccard", "cosine"} or None
+        The measure of the similarity (`Options.measure`); None for hashes.
+
+    Notes
+    -----
+    A match unpacks to `id`, `distance` and `similarity`, in this order.  `_asdict()` returns a
+    dict.
+
+    `containment` and `spans` are None unless the query has `contained=`; see `ContainedMatch`.
+
+    With `Options(texts=True)`, `text` reads the text that is stored under the id when `text` is
+    asked for.  A match of a snapshot or transaction reads the text of that snapshot or transaction.
     """
 
     FIELDS: ClassVar[tuple[str, ...]] = ("id", "distance", "similarity")
@@ -117,16 +140,35 @@ _set_reader = vars(StoredText)["_reader"].__set__
 class ContainedMatch(Match[IdT_co]):
     """A match of a query with `contained=`: how much of the query the document has, and where.
 
-    `containment` is a share of the query, not of the document: of the runs of 8 words of the query,
-    those that lie in passages.  A passage is a run of 15 or more words that both texts have, or all
-    words of a shorter query; case and punctuation do not count.  A query of fewer than 8 words is
-    one run by itself.
+    Attributes
+    ----------
+    id : str, bytes or int
+        Id of the document.
+    distance : int
+        Hamming distance.
+    similarity : float or None
+        Estimated similarity; see `Match`.
+    measure : {"jaccard", "cosine"} or None
+        The measure of the similarity; see `Match`.
+    containment : float
+        The share of the query that the document has; see Notes.
+    spans : tuple of SharedSpan or None
+        With `texts=`, the shared passages, grown over up to three changed words in a row.
+        Otherwise None.
 
-    With `texts=` it is exact, every document with enough is found if the query has 15 words or
-    more, and `spans` has the passages, grown over up to three changed words in a row.  Without, it
-    is estimated: the share of the winnowed runs of the query that are stored for the document,
-    which also counts runs of 8 to 14 words; a query of 15 words or more that is in a document as a
-    whole is certain to have 1.0.  `spans` is then None.
+    Notes
+    -----
+    The containment is a share of the query, not of the document: of the runs of 8 words of the
+    query, the share that lies in passages.  A passage is a run of 15 or more words that both texts
+    have, or all words of a shorter query.  Case and punctuation do not count.  A query of fewer
+    than 8 words is one run by itself.
+
+    With `texts=` the containment is exact, and every document with enough is found if the query has
+    15 words or more.
+
+    Without `texts=` the containment is estimated: the share of the winnowed runs of the query that
+    are stored for the document, which also counts runs of 8 to 14 words.  A query of 15 words or
+    more that is in a document as a whole is certain to have 1.0.
     """
 
     containment: float | None = None
@@ -152,10 +194,18 @@ class ContainedMatch(Match[IdT_co]):
 class Verification:
     """The counts of a search with verify="exact", so far.
 
-    `measure`: the exact similarity: "Jaccard", "weighted Jaccard" or "cosine".  `least`: the least
-    exact similarity of a match.  `judged`: the pairs that their texts decided.  `overruled`: how
-    many of these the estimate would have decided otherwise.  `unknown`: the pairs without a text,
-    which the estimate decided.
+    Attributes
+    ----------
+    measure : str
+        The exact similarity: "Jaccard", "weighted Jaccard" or "cosine".
+    least : float
+        The least exact similarity of a match.
+    judged : int
+        Number of pairs that their texts decided.
+    overruled : int
+        Number of these pairs that the estimate would have decided otherwise.
+    unknown : int
+        Number of pairs without a text, which the estimate decided.
     """
 
     measure: str
@@ -169,13 +219,29 @@ class Verification:
 class Matches(RowSequence[list[Match[IdT]]]):
     """The matches of m queries as arrays, and as a sequence of lists of `Match`, best first.
 
-    `offsets` int64[m + 1], `ordinals` uint32[k], `distances` uint8[k], `similarities` float32[k]
-    (NaN if unknown), `ids` object[k].  The matches of query i are at offsets[i] .. offsets[i + 1].
-    `measure`: what the similarities are, see `Match`.
-    `verification`: what texts have decided, with verify="exact"; otherwise None.
-    `containments` float64[k], of queries with `contained=`; otherwise None.
-    `left_out`: the documents that on_error="skip" has left out, whose rows are empty; `skipped` has
-    them as a table.
+    Attributes
+    ----------
+    offsets : ndarray
+        The matches of query i are at `offsets[i]` .. `offsets[i + 1]`: int64[m + 1].
+    ordinals : ndarray
+        Ordinals of the matches, uint32[k]; uint64[k] in a sharded database, see `ShardedDatabase`.
+    distances : ndarray
+        Hamming distances, uint8[k].
+    similarities : ndarray
+        Estimated similarities, float32[k]; NaN if unknown.
+    verification : Verification or None
+        The counts of what texts have decided, with verify="exact".
+    containments : ndarray or None
+        Containments, float64[k], of queries with `contained=`.
+    spans : list
+        The shared passages of each match, of queries with `contained=`; see `ContainedMatch`.
+    left_out : Skipped
+        The documents that on_error="skip" has left out, whose rows are empty; `skipped` has them as
+        a table.
+    measure : {"jaccard", "cosine"} or None
+        The measure of the similarities; see `Match`.
+    reader : object or None
+        The database, snapshot or transaction that reads the texts of matches.
     """
 
     KIND: ClassVar[str] = "query"
@@ -194,7 +260,20 @@ class Matches(RowSequence[list[Match[IdT]]]):
     reader: Any = None  # of the texts of matches, see `readable`
 
     def chosen(self, places: I64, sizes: I64) -> "Matches[IdT]":
-        """Give the matches at some places, in rows of these sizes."""
+        """Return the matches at some places, in rows of given sizes.
+
+        Parameters
+        ----------
+        places : ndarray
+            Positions of matches, int64[k].
+        sizes : ndarray
+            Number of matches of each row, int64[m].
+
+        Returns
+        -------
+        Matches
+            These matches.
+        """
         found: Matches[IdT] = Matches(
             offsets_of(sizes), self.ordinals[places], self.distances[places],
             self.similarities[places], lambda: list(self.ids[places]), measure=self.measure,
@@ -211,7 +290,7 @@ class Matches(RowSequence[list[Match[IdT]]]):
 
     @property
     def ids(self) -> npt.NDArray[np.object_]:
-        """The user's ids of the matches: object[k]."""
+        """The ids of the matches: object[k]."""
         if self._ids is None:
             self._ids = object_array(self._resolve())
         return self._ids
@@ -222,11 +301,26 @@ class Matches(RowSequence[list[Match[IdT]]]):
         return self.left_out.table()
 
     def to_arrow(self, *, ids: str = "auto") -> Any:
-        """Make a pyarrow.Table: query int64, id, distance uint8, similarity float32 or null.
+        """Return all matches as a pyarrow.Table.
 
-        With `contained=` also containment float64.
-        All ids must have the type of the first id; `ids="text"` turns every id into text.  Raises
-        OptionError if pyarrow is not installed, and InputError for an id of another type.
+        Parameters
+        ----------
+        ids : {"auto", "text"}, default "auto"
+            With "auto", all ids must have the type of the first id.  "text" turns every id into
+            text; see `Pairs.to_batches`.
+
+        Returns
+        -------
+        pyarrow.Table
+            The columns query int64, id, distance uint8, and similarity float32 or null.  With
+            `contained=` also containment float64.
+
+        Raises
+        ------
+        OptionError
+            If pyarrow is not installed, or `ids` is another word.
+        InputError
+            If an id has another type.
         """
         columns = {
             "query": np.repeat(np.arange(len(self)), np.diff(self.offsets)),
@@ -285,9 +379,18 @@ class Matches(RowSequence[list[Match[IdT]]]):
 
 @dataclass(frozen=True, slots=True)
 class Pair(SlottedRecord, Generic[IdT_co]):
-    """Two stored documents that match; `left` was inserted before `right`.
+    """Two stored documents that match.
 
-    `measure`: what the similarity is, see `Match`.
+    Attributes
+    ----------
+    left, right : str, bytes or int
+        Ids of the documents; `left` was inserted before `right`.
+    distance : int
+        Hamming distance.
+    similarity : float or None
+        Estimated similarity; see `Match`.
+    measure : {"jaccard", "cosine"} or None
+        The measure of the similarity; see `Match`.
     """
 
     left: IdT_co
@@ -308,7 +411,18 @@ class Pair(SlottedRecord, Generic[IdT_co]):
 class ContainedPair(Pair[IdT_co]):
     """A pair of which `left` is contained in `right`, whichever was inserted first.
 
-    `containment`: the share of the n-grams of `left` in passages that `right` has, too.
+    Attributes
+    ----------
+    left, right : str, bytes or int
+        Ids of the documents.
+    distance : int
+        Hamming distance.
+    similarity : float or None
+        Estimated similarity; see `Match`.
+    measure : {"jaccard", "cosine"} or None
+        The measure of the similarity; see `Match`.
+    containment : float
+        The share of the n-grams of `left` in passages that `right` has as well.
     """
 
     containment: float | None = None
@@ -316,10 +430,21 @@ class ContainedPair(Pair[IdT_co]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairArrays(Generic[IdT]):
-    """Some pairs as arrays of one length: ids object[k], distance uint8[k], similarity float32[k].
+    """Some pairs as arrays of one length.
 
-    `similarity` is NaN if either document has no weights.  `containment` float64[k]: the share of
-    `left` that `right` has; None unless `contained=` was asked.  `measure`: see `Match`.
+    Attributes
+    ----------
+    left, right : ndarray
+        Ids of the documents, object[k].
+    distance : ndarray
+        Hamming distances, uint8[k].
+    similarity : ndarray
+        Estimated similarities, float32[k]; NaN if either document has no weights.
+    containment : ndarray or None
+        The share of each left document that the right one has, float64[k]; None unless `contained=`
+        was asked.
+    measure : {"jaccard", "cosine"} or None
+        The measure of the similarities; see `Match`.
     """
 
     left: npt.NDArray[np.object_]
@@ -376,8 +501,17 @@ class ReadOnce(Generic[Arrays, One]):
     def chunks(self) -> Iterator[Arrays]:
         """Return an iterator over the pairs in chunks of arrays.
 
-        The pairs can be read only once, unless an array has gathered them.  Raises ClosedError
-        when they are read a second time.
+        The pairs can be read only once, unless an array has gathered them.
+
+        Returns
+        -------
+        iterator of PairArrays or PairPositions
+            The chunks.
+
+        Raises
+        ------
+        ClosedError
+            If the pairs are read a second time.
         """
         if self._gathered is not None:
             return iter([self._gathered])

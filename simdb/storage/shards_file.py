@@ -41,9 +41,17 @@ LEFT_OVER = re.compile(rf"shard-[0-9]{{5}}\..*{re.escape(UNFINISHED)}")
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One shard: its directory `name`, the number of its documents, and a digest of them.
+    """A shard of a sharded database, as the shards file lists it.
 
-    `content`: equal for equal ids and fingerprints or signatures, in any order of insertion.
+    Attributes
+    ----------
+    name : str
+        Its directory.
+    document_count : int
+        Number of its documents.
+    content : str
+        A digest of its documents: equal for equal ids and fingerprints or signatures, in any order
+        of insertion.
     """
 
     name: str

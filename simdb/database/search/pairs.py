@@ -125,9 +125,16 @@ class Pairs(ReadOnce[PairArrays[IdT], Pair[IdT]]):
 
     Read the pairs once in bounded memory, with `chunks()` or by iterating, which gives one `Pair`
     at a time; or use the arrays, which gather all pairs first.  A snapshot of the database stays
-    open until all pairs are read.  `plan`: how the pairs are found, and which share of them.
-    `verification`: with verify="exact", what the texts have decided so far; otherwise None.
-    `measure`: what the similarities are, "jaccard" or "cosine"; None of hashes.
+    open until all pairs are read.
+
+    Attributes
+    ----------
+    plan : Plan
+        How the pairs are found, and which share of them.
+    verification : Verification or None
+        The counts of what texts have decided so far, with verify="exact".
+    measure : {"jaccard", "cosine"} or None
+        The measure of the similarities; None for hashes.
     """
 
     def __init__(self, stream: Iterator[PairArrays[IdT]], found: FoundPairs) -> None:
@@ -141,22 +148,68 @@ class Pairs(ReadOnce[PairArrays[IdT], Pair[IdT]]):
     def to_batches(self, *, ids: str = "auto") -> Any:
         """Return the pairs as a pyarrow.RecordBatchReader, streamed like `chunks()`.
 
-        The columns are left, right, distance (uint8) and similarity (float32, null if unknown).
-        All ids must be of the type that the ids of the first chunk have; `ids="text"` converts
-        every id to text.  Raises OptionError without pyarrow; InputError, during reading, for an
-        id of another type.
+        Parameters
+        ----------
+        ids : {"auto", "text"}, default "auto"
+            With "auto", all ids must have the type of the ids of the first chunk.  "text" turns
+            every id into text: numbers in decimal, bytes in hexadecimal digits.
+
+        Returns
+        -------
+        pyarrow.RecordBatchReader
+            The columns left, right, distance (uint8) and similarity (float32, null if unknown).
+            With `contained=` also containment (float64).  Reading it raises InputError for an id of
+            another type.
+
+        Raises
+        ------
+        OptionError
+            If pyarrow is not installed, or `ids` is another word.
+        ClosedError
+            If the pairs were streamed already.
         """
         arrow.checked_arrow(ids)  # before the stream is taken
         return _reader(self.chunks(), ids, has_containment=self._contained is not None)
 
     def column_chunks(self) -> Iterator[dict[str, npt.NDArray[Any]]]:
-        """Return an iterator over the chunks as columns: left, right, distance and similarity."""
+        """Return an iterator over the chunks as columns.
+
+        Returns
+        -------
+        iterator of dict
+            The columns left, right, distance and similarity of each chunk, by name; with
+            `contained=` also containment.
+
+        Raises
+        ------
+        ClosedError
+            If the pairs were streamed already.
+        """
         return map(_columns, self.chunks())
 
     def to_arrow(self, *, ids: str = "auto") -> Any:
-        """Return all pairs as a pyarrow.Table; see `to_batches`.
+        """Return all pairs as a pyarrow.Table.
 
         After an InputError for an id of another type, the pairs can be read again.
+
+        Parameters
+        ----------
+        ids : {"auto", "text"}, default "auto"
+            The type of the ids; see `to_batches`.
+
+        Returns
+        -------
+        pyarrow.Table
+            The columns of `to_batches`.
+
+        Raises
+        ------
+        OptionError
+            If pyarrow is not installed, or `ids` is another word.
+        InputError
+            If an id has another type.
+        ClosedError
+            If the pairs were streamed already.
         """
         table = arrow.checked_arrow(ids).Table  # before the stream is taken
         passed, batches = Passed(self.chunks()), []
