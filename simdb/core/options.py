@@ -84,7 +84,7 @@ class Minhash(TextSketch):
     marks : {"keep", "drop"}, default "keep"
         Whether accents and points count; see `TextSketch`.
     clean : bool, default True
-        Whether characters that nobody sees are removed; see `TextSketch`.
+        Whether invisible characters are removed; see `TextSketch`.
     unit : {"words", "characters", "whitespace"}, default "words"
         How texts are cut; see `TextSketch`.
     by_character : {"spaceless", "cjk"}, optional
@@ -121,8 +121,8 @@ class Minhash(TextSketch):
     stored_bits : {32, 8, 2, 1}, default 32
         Bits of each stored minimum.  Two minima of b bits agree by chance once in 2^b (Li & Koenig
         2010); estimates allow for that.  With 1 or 2 bits, `permutations` must be a multiple of 8.
-        Four times the number of minima then tell more than minima of 8 bits, in the same number of
-        bytes (2 bits) or half of it (1 bit); see docs/QUALITY.md.
+        Four times the number of minima then tell more than minima of 8 bits (docs/QUALITY.md).
+        They take the same number of bytes with 2 bits, and half of it with 1 bit.
     family : str, default "stratified"
         The family of permutations: "stratified", "multiply-shift", "mersenne", "one-permutation" or
         a family of datasketch; see Notes.
@@ -244,7 +244,7 @@ class Simhash(TextSketch):
     marks : {"keep", "drop"}, default "keep"
         Whether accents and points count; see `TextSketch`.
     clean : bool, default True
-        Whether characters that nobody sees are removed; see `TextSketch`.
+        Whether invisible characters are removed; see `TextSketch`.
     unit : {"words", "characters", "whitespace", "moz"}, default "words"
         How texts are cut; see `TextSketch`.
     by_character : {"spaceless", "cjk"}, optional
@@ -453,9 +453,9 @@ class Bits(TextSketch):
     that has one of these as `.hash`.  Many documents are rows of bytes, uint8[n, bits / 8], or of
     words, uint64[n, bits / 64], the highest first: `rows.view(">u8")`.
 
-    The bits are dealt to blocks, and each block has a table (Manku, Jain & Das Sarma 2007, and the
-    general pigeonhole principle, Qin et al. 2018).  `simdb.fit_bits` makes an order for hashes
-    whose bits are far from even or go together, so that no block is more crowded than the others.
+    The bits are dealt to blocks, and each block has a table: Manku, Jain & Das Sarma 2007, and the
+    general pigeonhole principle, Qin et al. 2018.  `simdb.fit_bits` makes an order for hashes whose
+    bits are far from even or go together, so that no block is more crowded than the others.
     """
 
     OWN: ClassVar[tuple[str, ...]] = ("bits", "order")
@@ -575,7 +575,8 @@ class Options:
         compares.
     keep_clusters : {"none", "distance", "similarity"}, default "none"
         With "distance" (only with fingerprints) or "similarity", every commit keeps the connected
-        clusters under the default of that name up to date, for `cluster` and `find_clusters`.
+        clusters under the default of that name up to date.  `cluster` and `find_clusters` read
+        them.
     keep_times : {"none", "inserted", "seen"}, default "none"
         "inserted" stores the time at which each document was inserted.  "seen" also renews it
         whenever a claim (`add_if_new`, `add_many_if_new`) finds that the document matches.
@@ -903,9 +904,9 @@ class Search:
         MinHash signatures, "banding".  A verb also takes the name alone: `search="psm"`.
     attempts : int, optional
         For "psm" and "multiprobe": the number of headers of each table that are looked up in
-        addition to the header of the query.  They are the first in the order of `simdb.vosh`, with
-        at most as many flipped bits as a match may have (Sood & Loguinov 2011, section 4).  It
-        replaces `recall`.
+        addition to the header of the query.  They are the first in the order of `simdb.vosh` (Sood
+        & Loguinov 2011, section 4).  Each has at most the number of flipped bits that a match may
+        have.  It replaces `recall`.
     header_bits : int, optional
         For "psm" and "multiprobe": the most bits of a header.
     rotations : int, optional
@@ -918,9 +919,9 @@ class Search:
     -----
     With `memory_limit`, stored runs pass through memory in chunks, so the database may be larger;
     64 queries and 512 documents are held at least.  Without it, runs do so only if the database is
-    larger than the memory of this process and that is faster, with a quarter of that memory.  Not
-    counted are the ids, the documents of an insertion (some 30 bytes each, and the weights), the
-    commit and the matches.
+    larger than the memory of this process and chunks are faster.  The limit is then a quarter of
+    that memory.  Not counted are the ids, the documents of an insertion (some 30 bytes each, and
+    the weights), the commit and the matches.
     """
 
     method: choices.MethodName | None = None

@@ -25,8 +25,8 @@ class Probing:
         Bits of a header; fewer are used where the directory of a run tells apart fewer.
     theta : int or None
         A header is looked up if its flipped bits cost at most `theta` together.  With None, the
-        first `cap` headers in the order of VOSH (`simdb.vosh`) are looked up, with at most as many
-        flipped bits as the plan's distance.
+        first `cap` headers in the order of VOSH (`simdb.vosh`) are looked up.  Their flipped bits
+        are then at most the plan's distance.
     cap : int
         Most headers of one table that are looked up.
     costs : ndarray
@@ -280,8 +280,8 @@ class Statistics:
         First and last time of a document, in UTC.  None if the database keeps no times
         (`Options.keep_times`), or no document has one.
     fields : dict of str to list of (value, int)
-        For each field in `Options.fields` its values, the most frequent first, each with the number
-        of its documents.  None means no value.  Values of two types are two, such as 1 and True.
+        For each field in `Options.fields`, its values and the number of documents of each, the most
+        frequent first.  None means no value.  Values of two types are two, such as 1 and True.
     """
 
     path: str

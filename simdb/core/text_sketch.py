@@ -200,15 +200,15 @@ class TextSketch:
     Parameters
     ----------
     markup : {"none", "html"}, default "none"
-        With "html", the visible text of pages is taken.
+        With "html", documents are pages, and their visible text is taken.
     html_title : bool, default True
         Whether that text includes the title of the page.
     html_links : bool, default False
         Whether that text includes the targets of links.
     html_weights : dict or tuple of str, optional
-        How often the text of some elements counts: {"title": 3, "h1": 2} or ("h1=2", "title=3").
-        It needs markup="html" and a weighting that counts, such as "tf" (Biswas 2017; Sood &
-        Loguinov 2011, section 3.1).
+        Number of times that the text of some elements counts: {"title": 3, "h1": 2} or ("h1=2",
+        "title=3").  It needs markup="html" and a weighting that counts, such as "tf" (Biswas 2017;
+        Sood & Loguinov 2011, section 3.1).
     normalisation : {"none", "nfc", "nfkc", "lenient"}, default "nfc"
         The Unicode form (UAX #15).  "nfkc" also makes full width, ligatures and other forms of one
         character equal.  "lenient" is "nfkc" with marks="drop", and makes look-alikes equal; see
@@ -217,16 +217,16 @@ class TextSketch:
         With "drop", accents and points (Latin, Greek, Cyrillic, Hebrew, Arabic, Syriac) and the
         tatweel are removed.
     clean : bool, default True
-        Whether characters are removed that nobody sees, and words are joined that a hyphen cuts at
-        the end of a line; see Notes.
+        Whether invisible characters are removed, and words that a hyphen cuts at the end of a line
+        are joined; see Notes.
     unit : {"words", "characters", "whitespace", "moz"}, default "words"
         How texts are cut: into Unicode words, into characters (white space is folded), or into text
         between white space.  "moz" is only for `Simhash.moz`.
     by_character : {"spaceless", "cjk"}, optional
         Only with unit="words": the scripts that have no words but characters, each of them a token.
         "cjk" means kana, Han and Hangul.  "spaceless" also means the letters and marks of all other
-        scripts without spaces between words, such as Thai, Lao, Khmer, Burmese, Tibetan and
-        Javanese, by the properties of Unicode 18.  If not given, the choice of the `idf` table
+        scripts without spaces between words, by the properties of Unicode 18.  Examples are Thai,
+        Lao, Khmer, Burmese, Tibetan and Javanese.  If not given, the choice of the `idf` table
         applies, or else "spaceless".
     tokeniser : str, optional
         Instead of a unit: the name "package.module:function" of a callable from str to a list of
@@ -263,19 +263,27 @@ class TextSketch:
     -----
     The steps, each with its options:
 
-    1. Markup: `markup`, `html_title`, `html_links`, `html_weights`.  2. Characters:
-    `normalisation`, `clean`, `marks`, `edition`.  3. Tokens: `unit`, `by_character` or `tokeniser`.
-    4. Case: `lowercase`, `turkic_case`.  5. Stop words: `stop_words`.  6. Stems: `stemming`.  7.
-    Features: `shingle`.  8. Weights: `weighting`, `idf`.
+    1. Markup: `markup`, `html_title`, `html_links`, `html_weights`.
+    2. Characters: `normalisation`, `clean`, `marks`, `edition`.
+    3. Tokens: `unit`, `by_character` or `tokeniser`.
+    4. Case: `lowercase`, `turkic_case`.
+    5. Stop words: `stop_words`.
+    6. Stems: `stemming`.
+    7. Features: `shingle`.
+    8. Weights: `weighting`, `idf`.
 
-    `clean` removes the characters that nobody sees (Unicode's Default_Ignorable_Code_Point: soft
-    hyphens, joiners, zero width spaces).  It also removes the characters that PDF and Word leave
-    inside words: control characters other than white space, and U+FFF9 to U+FFFC.  A word that a
-    hyphen cuts at the end of a line is joined if it goes on with a lower-case letter.
+    `clean` removes invisible characters (Unicode's Default_Ignorable_Code_Point: soft hyphens,
+    joiners, zero width spaces).  It also removes the characters that PDF and Word leave inside
+    words: control characters other than white space, and U+FFF9 to U+FFFC.  A word that a hyphen
+    cuts at the end of a line is joined if it goes on with a lower-case letter.
 
-    "lenient" makes these look-alikes equal: Cyrillic, Greek and other letters in Latin words, Latin
-    letters in words of those scripts (UTS 39), the yeh, kaf and heh of Persian and Arabic, digits
-    of all scripts, and entities of HTML, such as &#1072;.
+    "lenient" makes these look-alikes equal:
+
+    * Cyrillic, Greek and other letters in Latin words, and Latin letters in words of such scripts
+      (UTS 39).
+    * The yeh, kaf and heh of Persian and Arabic.
+    * Digits of all scripts.
+    * Entities of HTML, such as &#1072;, and their characters.
     """
 
     markup: choices.MarkupName = "none"
