@@ -76,26 +76,84 @@ def decontaminate(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Decontaminated:
-    """Find the items of `against`, such as a test set, in `data`, and remove what has them.
+    """Find the items of a reference, such as a test set, in data, and remove them.
 
-    `data`, `against`: texts, rows or paths, as `simdb.deduplicate` takes them; `against` has to fit
-    in memory, of `data` in files no text stays there.  `text`, `id`: the fields with texts and ids;
-    without `id`, ids are positions, of files "id" or FILE:LINE.  Texts without fields have
-    positions in any case, those of a dict its keys.  `fields`: the fields of an item to look for,
-    each by itself (["question", "answer"]) or joined ([("question", "answer")]); `text` if not
-    given.  A field can be a list of texts; numbers are texts, too.
+    Parameters
+    ----------
+    data : list, dict, frame, table, dataset, path, pattern or list of os.PathLike
+        Texts, rows or files, as `simdb.deduplicate` takes them.  Texts of files are not held in
+        memory.
+    against : list, dict, frame, table, dataset, path or pattern
+        The reference; it must fit in memory.
+    text : str or tuple, default "text"
+        The field with the text; see `simdb.deduplicate`.  A field can be a list of texts, and
+        numbers are texts as well.
+    id : str or tuple, optional
+        The field with the id.  If not given, ids are positions, and of files "id" or FILE:LINE.
+        Texts without fields have positions in any case, those of a dict its keys.
+    fields : str or list, optional
+        The fields of an item to look for, each by itself (["question", "answer"]) or joined
+        ([("question", "answer")]); `text` if not given.
+    coverage : float, default 0.5
+        The share of an item's words that passages of a document, near one another, must have.
+        Items under 30 words need up to .3 more, and items of 5-7 words all their words.
+    ngram : int, default 5
+        Number of equal words from which a passage grows, over changed words.
+    common : float, default 0.0001
+        The share of documents above which a run of `ngram` words is common, if more than 10
+        documents have it; its words do not count.  A run that this share of items have is not
+        looked for.
+    numbers : {"same", "any"}, default "same"
+        With "same", other numbers in the places of the item's numbers make another item.
+    action : {"drop", "cut", "mark"}, default "drop"
+        "drop" removes documents that have an item.  "cut" takes the shared passages out of their
+        texts and removes texts that are then empty.  "mark" adds the field "leaks".
+    sketch : Simhash or Minhash, optional
+        How texts are cut and cleaned.
+    on_null : {"keep", "drop", "error"}, default "keep"
+        What to do with rows without a text.
+    memory : int, optional
+        Number of bytes to hold in memory.
+    encoding : str, default "utf-8"
+        The encoding of bytes and files; see `Database.query`.
+    errors : {"strict", "replace"}, default "strict"
+        What to do with text that is not valid Unicode; see `Database.query`.
+    on_error : {"raise", "skip"} or callable, default "raise"
+        What to do with a row that cannot be read; see `Database.insert_many`.
+    threads : int, optional
+        Number of threads; see `Database.insert_many`.
+    progress : callable or True, optional
+        Called with the number of documents; see `Database.insert_many`.
 
-    A document has an item if passages near one another have the share `coverage` of its words, up
-    to .3 more of items under 30 words, and all of 5 to 7 words.  Passages grow from runs of `ngram`
-    equal words over changed ones; markup (tags, entities, commands of LaTeX) is no word.  A run is
-    common if more than 10 and more than the share `common` of the documents have it, and its words
-    do not count; one that so many items have is not looked for, nor are items of fewer words than 5
-    or `ngram`.  A word that f items have with its neighbours counts 1 / f^2.  `numbers`: "same",
-    that other numbers in the places of the item's are another item, or "any".
+    Returns
+    -------
+    Decontaminated
+        `data` has the documents that are kept, and `found` a `Leak` for each item in each document.
 
-    `action`: "drop" leaves out documents that have an item; "cut" takes the shared passages out of
-    their texts, and leaves out what is empty then; "mark" adds the field "leaks".  `sketch`: how
-    texts are cut and cleaned.  Others: see `deduplicate`; a warning tells of items left out.
+    Raises
+    ------
+    InputError
+        If data or rows cannot be read, or the reference has no items.
+    OptionError
+        If an argument is invalid, or does not suit the data.
+
+    Warns
+    -----
+    RuntimeWarning
+        If items were not looked for: items with fewer words than 5 or `ngram`, and items all of
+        whose runs are common.
+
+    Notes
+    -----
+    Markup (tags, entities, commands of LaTeX) is no word.  A word that f items have with its
+    neighbours counts 1 / f^2.
+
+    Examples
+    --------
+    >>> item = "which of these four rivers flows through the capital of the neighbouring country"
+    >>> documents = ["A quiz asks: " + item + "?", "a page about ships and their harbours"]
+    >>> simdb.decontaminate(documents, against=[item]).data
+    ['a page about ships and their harbours']
     """
     rule = LeakRule(ngram, coverage, common, numbers)
     one_of("action", action, ACTIONS)

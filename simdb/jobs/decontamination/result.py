@@ -34,13 +34,31 @@ class Span(NamedTuple):
 class Leak:
     """An item that is in a document.
 
-    `id`: of the document; `item`: of the item, and `field`: which field of it.  `coverage`: the
-    share of the item's words in no common n-gram that the passages have.  `hits`: the n-grams of
-    the item in the passages that are not common.  `spans`: the passages, by their places in the
-    document.  `changed`: what differs inside of them, as the document has it and as the item has
-    it, "" where one has nothing.  `rarest`: the shared n-gram that is in the fewest documents of
-    the data, as the item spells it, and `count`: in how many.  `text`: the document from its first
-    passage to its last; `item_text`: the whole item.
+    Attributes
+    ----------
+    id : str, bytes or int
+        The id of the document.
+    item : str, bytes or int
+        The id of the item.
+    field : str
+        The field of the item.
+    coverage : float
+        The share that the passages have of the item's words, without words in common n-grams only.
+    hits : int
+        Number of the item's n-grams in the passages that are not common.
+    spans : tuple of Span
+        The passages, by their places in the document.
+    changed : tuple of pairs of str
+        The words that differ inside the passages, as the document and as the item has them; ""
+        where one has nothing.
+    rarest : str
+        The shared n-gram that is in the fewest documents of the data, as the item spells it.
+    count : int
+        Number of documents that have `rarest`.
+    text : str
+        The document, from its first passage to its last.
+    item_text : str
+        The whole item.
     """
 
     id: Any
@@ -175,15 +193,32 @@ def _span(passage: Passage, places: I64, own: I64) -> Span:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Decontaminated:
-    """What stays of some data without the items of a reference, and the items found in it.
+    """The documents that are kept of some data, and the items that were found in it.
 
-    `found`: a `Leak` for each item in each document, by document; `leaks` has them as a table.
-    `kept` bool[n]: whether each document stayed.  `items`: how many items were looked for, and
-    `leaked`: the ids of the items found, in the order of the reference.  `short`: items, or fields
-    of items, with too few words (fewer than five), and `common`, those all of whose n-grams are in
-    many items, which were not looked for.  `words`: how many words the
-    data has.  `left_out`: the documents that on_error="skip" has left out, which `skipped` has as a
-    table; see `Deduplicated`.
+    `data` has the documents, `leaks` and `skipped` are tables, and `report` writes a page.
+
+    Attributes
+    ----------
+    survivors : object
+        Makes `data`.
+    kept : ndarray
+        Whether each document was kept: bool[n].
+    found : sequence of Leak
+        A `Leak` for each item in each document, by document.
+    items : int
+        Number of items that were looked for.
+    leaked : sequence of ids
+        The ids of the items found, in the order of the reference.
+    short : int
+        Number of items, or fields of items, that were not looked for because they have fewer than
+        five words.
+    common : int
+        Number of items, or fields of items, that were not looked for because all their n-grams are
+        in many items.
+    words : int
+        Number of words of the data.
+    left_out : Skipped
+        The documents omitted by on_error="skip"; see `Deduplicated`.
     """
 
     survivors: Survivors
@@ -218,13 +253,25 @@ class Decontaminated:
         return self.survivors.data
 
     def write(self, path: "str | os.PathLike[str]", *, in_place: bool = False) -> None:
-        """Write what stays to a file, see `Deduplicated.write`."""
+        """Write the documents that are kept to a file; see `Deduplicated.write`.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        in_place : bool, default False
+            `path` may be a file of the data.
+        """
         self.survivors.write(os.fspath(path), in_place=in_place)
 
     def write_leaks(self, path: "str | os.PathLike[str]") -> None:
-        """Write the rows of `leaks` to a file that ends in .jsonl, .csv, .tsv or .parquet.
+        """Write the rows of `leaks` to a file.
 
-        All but the last can end in .gz or .zst, too.
+        Parameters
+        ----------
+        path : str or path
+            A file that ends in .jsonl, .csv, .tsv or .parquet; all but the last can end in .gz or
+            .zst as well.
         """
         name = os.fspath(path)
         check_staying([name], self.survivors.staying, has_folders=True)
@@ -233,16 +280,31 @@ class Decontaminated:
             self.fill_leaks(target)
 
     def fill_leaks(self, target: Target) -> None:
-        """Write the rows of `leaks` to an output."""
+        """Write the rows of `leaks` to an output.
+
+        Parameters
+        ----------
+        target : Target
+            The output.
+        """
         write_rows(lambda: (leak.row for leak in self.found), target, COLUMNS)
         target.finish()
 
     def report(self, path: "str | os.PathLike[str]") -> None:
-        """Write a page with each leak: the passage of the document beside the item.
+        """Write a page with each leak: the passage of the document next to the item.
 
-        The page is one HTML file that loads nothing.  The leaks of which documents have the least
-        come first; a page shows 2,000 at most, and says how many were left out.  Raises OptionError
-        if jinja2 is not installed, or if the page cannot be written there.
+        The page is one HTML file that loads nothing.  It begins with the leaks of the least
+        coverage, shows 2,000 at most, and says how many were omitted.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Raises
+        ------
+        OptionError
+            If jinja2 is not installed, or the page cannot be written there.
         """
         place = os.fspath(path)
         check_staying([place], self.survivors.staying, has_folders=True)
@@ -250,7 +312,13 @@ class Decontaminated:
         report.page.write_page(self.page(), place)
 
     def page(self) -> str:
-        """Return the page of `report`."""
+        """Return the page of `report`.
+
+        Returns
+        -------
+        str
+            The page, as HTML.
+        """
         return report.page.render_leaks(
             self.found, items=self.items, leaked=len(self.leaked), documents=len(self.kept),
             with_item=self.documents,

@@ -100,26 +100,100 @@ def deduplicate(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Deduplicated[Given]:
-    """Remove the near-duplicates from `data`; returns the survivors and what became of the rest.
+    """Remove the near-duplicates from data.
 
-    `data`: texts in a list or a dict by ids, frames of pandas or polars, tables of Arrow, DuckDB or
-    datasets, or dicts; a path or pattern, or a list of `os.PathLike`; vectors, float[n, d], of a
-    cosine of .889, or fingerprints, uint64[n] or `Fingerprints`, or hashes, uint8[n, b] or with
-    sketch=Bits(b) any, by `distance`. `text`, `id`: a field, a path "a.b", "a|b" (the first) or a
-    tuple (joined); `id` can be a list. Rows are alike if the exact Jaccard similarity of their
-    shingles is at least `similarity` (0.8); verify="numbers": and their numbers are; "estimate": by
-    sketches.  rule="contained": if one also loses at most `lose` of its word 3-grams, then the
-    shingles, to the longer row, which stays, though later; a text in one over 1 / `similarity`
-    times as long is not found.  `policy`, `recall`: see `Database.find_clusters`.  `keep` of a
-    group, or of rows as long: "first", "last", "longest", "shortest", "max:FIELD", "min:FIELD" or a
-    function.  `against`: like `data`, or a `Database` or its path: rows that match some of it go.
-    `db`: a `Database`, or its path, created if missing.  Rows go that match a stored document or a
-    kept row, or have the id and sketch of a stored one; others are stored, all or none.  Estimates
-    decide about documents that are no rows.  Without `id`, texts make the ids.  A later call of
-    this `run`, or without it of the same ids, removes the same.  `unit`: with "paragraph", "line"
-    or "sentence", parts of at least `min_words` (5) words leave the texts if an earlier part has
-    the same words or is alike.  `on_null`: rows without a text are kept, or "drop", "error".
-    `max_share`: if more go, none do.  `memory`: bytes to hold.  Others: see `Database.query_many`.
+    Two rows match if the exact Jaccard similarity of the sets of their shingles is at least
+    `similarity`.
+
+    Parameters
+    ----------
+    data : list, dict, frame, table, dataset, path, pattern, list of os.PathLike or array
+        Texts in a list or in a dict by ids; frames of pandas or polars, tables of Arrow, DuckDB or
+        datasets, or dicts; files.  Or vectors, float[n, d]; fingerprints, uint64[n] or
+        `Fingerprints`; hashes, uint8[n, b], or in any form with sketch=Bits(b).
+    text : str or tuple, default "text"
+        The field with the text: a name, a path "a.b", "a|b" (the first that exists) or a tuple
+        (joined).
+    id : str, tuple or list, optional
+        The field with the id, or the ids themselves; positions if not given.
+    keep : str or callable, default "first"
+        Which row of a group is kept: "first", "last", "longest", "shortest", "max:FIELD",
+        "min:FIELD", or a function; with rule="contained", of rows of equal length.
+    similarity : float, optional
+        The least similarity; 0.8 if not given, and of vectors a cosine of .889.
+    distance : int, optional
+        The largest number of bits that differ, for fingerprints and hashes.
+    recall : float, optional
+        The share of matches to find; see `Database.find_clusters`.
+    rule : {"similar", "contained"}, default "similar"
+        "contained" removes a row only if a longer row has all its word 3-grams except `lose`, and
+        then its shingles; the longer row is kept even if it comes later.  A text in one that is
+        more than 1 / `similarity` times as long is not found.
+    lose : int, default 0
+        Number of word 3-grams that a removed row may lose, with rule="contained".
+    verify : {"exact", "numbers", "estimate"}, default "exact"
+        What decides: the exact similarity of the texts; with "numbers" also that their numbers are
+        equal; or the estimate of sketches.
+    policy : {"star", "connected"}, default "star"
+        How matches become groups; see `Database.find_clusters`.
+    against : data, Database or path, optional
+        Another collection: rows that match a document of it are removed.
+    db : Database, str or path, optional
+        A database of earlier rows, created if missing.  A row is removed if it matches a stored
+        document or a kept row, or has the id and sketch of a stored one.  All other rows are
+        stored, all or none of them.  Without `id`, texts make the ids.
+    run : str, optional
+        A name of this call.  A later call of the same run, or without a name of the same ids,
+        removes the same rows.
+    unit : {"document", "paragraph", "line", "sentence"}, default "document"
+        Remove repeated parts of texts rather than whole texts.
+    min_words : int, optional
+        Number of words from which a part is compared; 5 if not given.  A part is removed if an
+        earlier part has the same words or, with `similarity`, is similar enough.
+    sketch : Simhash, Minhash or Bits, optional
+        How documents are sketched and cut into shingles.
+    options : Options, optional
+        The options of a new `db`.
+    on_null : {"keep", "drop", "error"}, default "keep"
+        What to do with rows without a text.
+    max_share : float, optional
+        The largest share of rows that may be removed; if more would be, none are.
+    memory : int, optional
+        Number of bytes to hold in memory.
+    encoding : str, default "utf-8"
+        The encoding of bytes and files; see `Database.query`.
+    errors : {"strict", "replace"}, default "strict"
+        What to do with text that is not valid Unicode; see `Database.query`.
+    on_error : {"raise", "skip"} or callable, default "raise"
+        What to do with a row that cannot be read; see `Database.insert_many`.
+    threads : int, optional
+        Number of threads; see `Database.insert_many`.
+    progress : callable or True, optional
+        Called with the number of rows; see `Database.insert_many`.
+
+    Returns
+    -------
+    Deduplicated
+        `data` has the rows that are kept, in the form that was given; `kept`, `groups` and
+        `removed` say what became of the others.
+
+    Raises
+    ------
+    InputError
+        If data or rows cannot be read.
+    OptionError
+        If an argument is invalid, or does not suit the data.
+
+    Notes
+    -----
+    With `db`, estimates decide about stored documents that are not among the rows, unless the
+    database stores texts or features.
+
+    Examples
+    --------
+    >>> texts = ["the quick brown fox jumps", "The quick brown fox jumps!", "a page about ships"]
+    >>> simdb.deduplicate(texts).data
+    ['the quick brown fox jumps', 'a page about ships']
     """
     check_together(db, against, policy, run)
     one_of("on_null", on_null, choices.ON_NULL)

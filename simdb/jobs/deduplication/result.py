@@ -150,10 +150,18 @@ class InMemory:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """What became of the parts of documents: by `unit`, paragraphs, lines or sentences.
+    """The parts of documents by `unit`, paragraphs, lines or sentences, and how many were removed.
 
-    `seen`: how many parts have words; `short`: how many of these have fewer than `min_words`, so
-    that they always stay.  `dropped` int64[n]: how many parts of each document were dropped.
+    Attributes
+    ----------
+    unit : str
+        "paragraph", "line" or "sentence".
+    seen : int
+        Number of parts with words.
+    short : int
+        Number of parts with fewer than `min_words` words, which are always kept.
+    dropped : ndarray
+        Number of removed parts of each document: int64[n].
     """
 
     unit: str
@@ -166,32 +174,49 @@ class Parts:
 class Deduplicated(OfData[Given_co]):
     """The survivors of some data, and what became of the other rows.
 
-    `Deduplicated[list[str]]`, for type checkers, is the result for data of this type.
+    For type checkers, `Deduplicated[list[str]]` is the result for data of this type.  `data` has
+    the survivors, `removed` and `skipped` are tables, and `report` writes a page with the texts.
 
-    `kept`: bool[n], whether each row survived; `data` has the survivors.  `groups`: the rows that
-    are alike, the survivor of each group first, by their ids, or by their positions if no ids were
-    given.  `null_count`: the rows without a text, which were kept or dropped by `on_null`.
-    `verification`: what texts have decided, with verify="exact"; otherwise None.
-
-    `removed_ids`, `representatives` object[k] and `similarities` float32[k]: the duplicates in the
-    order of the data, the row (or other document) that stands for each, and how similar they are;
-    `removed` has them as a table, and `report` writes a page with their texts.  `evidence` holds
-    what a second look needs, such as the data itself or, of files, where the texts are.
-    `lost` int64[k], only with rule="contained": how many word 3-grams of each duplicate are not in
-    what stays for it.
-    `distances` int64[k], only of hashes, which have no similarity (NaN): in how many bits each
-    duplicate differs from what stays for it.
-
-    `is_reference` bool[k]: with `against`, which duplicates match a text of it, whose id is in
-    `representatives` then; otherwise None.  The first member of a group can be such a text; these
-    groups come first.
-
-    `left_out`: the rows that on_error="skip" has left out, which are neither kept nor removed;
-    `skipped` has them as a table.  Of files, a record that is left out has no place in `kept`; its
-    row counts all records, and its id is FILE:LINE or the name of the file.
-
-    `parts`: with a `unit` of parts, what became of these; then there are no groups and no
-    duplicates, and `data` has what is left of the texts.
+    Attributes
+    ----------
+    survivors : object
+        Makes `data`.
+    kept : ndarray
+        Whether each row survived: bool[n].
+    groups : Clusters
+        The rows that match, the survivor of each group first, by their ids, or by their positions
+        if no ids were given.  With `against`, the first member can be a text of it; these groups
+        come first.
+    null_count : int
+        Number of rows without a text, which were kept or dropped by `on_null`.
+    on_null : str
+        The argument.
+    removed_ids : ndarray
+        The duplicates, in the order of the data: object[k].
+    representatives : ndarray
+        The row, or other document, that is kept in place of each duplicate: object[k].
+    similarities : ndarray
+        The similarity of each duplicate with its representative: float32[k].
+    evidence : object
+        The data or, of files, the places of the texts, for `at`, `write` and `report`.
+    verification : Verification or None
+        The decisions of texts, with verify="exact"; otherwise None.
+    parts : Parts or None
+        With a `unit` of parts, their numbers; `groups` is then empty, there are no duplicates, and
+        `data` has the texts without the removed parts.
+    is_reference : ndarray or None
+        With `against`, which duplicates match a text of it, whose id is in `representatives`:
+        bool[k].
+    left_out : Skipped
+        The rows omitted by on_error="skip", which are neither kept nor removed.  Of files, such a
+        record has no place in `kept`; its row counts all records, and its id is FILE:LINE or the
+        name of the file.
+    distances : ndarray or None
+        Only of hashes, which have no similarity (NaN): the number of bits in which each duplicate
+        differs from its representative, int64[k].
+    lost : ndarray or None
+        Only with rule="contained": the number of word 3-grams of each duplicate that its
+        representative does not have, int64[k].
     """
 
     survivors: Survivors
@@ -222,16 +247,30 @@ class Deduplicated(OfData[Given_co]):
         return self.survivors.data
 
     def write(self, path: "str | os.PathLike[str]", *, in_place: bool = False) -> None:
-        """Write the survivors to a file that ends in .jsonl, .csv, .tsv or .parquet.
+        """Write the survivors to a file.
 
-        All but the last can end in .gz or .zst, too.  Texts without fields get the field "text".
-        Those of files of records can go into a folder, in a file for each source.  Lines are copied
-        as they are.  Dates are written as text, missing values as null, except to Parquet, which
-        has both; NaN and infinite numbers are null in JSON lines.  The file gets its name when it
-        is complete.  With `in_place` it may be a file of the data, of which nothing else is kept.
+        Lines are copied as they are.  The file gets its name when it is complete.
 
-        Raises OptionError for another ending or a place where nothing can be written, InputError if
-        a file has changed since it was read.
+        Parameters
+        ----------
+        path : str or path
+            A file that ends in .jsonl, .csv, .tsv or .parquet; all but the last can end in .gz or
+            .zst as well.  Survivors of files of records can go into a folder, with a file for each
+            source.
+        in_place : bool, default False
+            `path` may be a file of the data, of which nothing else is kept.
+
+        Raises
+        ------
+        OptionError
+            For another ending, or a place where nothing can be written.
+        InputError
+            If a file has changed since it was read.
+
+        Notes
+        -----
+        Texts without fields get the field "text".  Dates are written as text and missing values as
+        null, except to Parquet, which has both.  NaN and infinite numbers are null in JSON lines.
         """
         self.survivors.write(os.fspath(path), in_place=in_place)
 
@@ -269,14 +308,23 @@ class Deduplicated(OfData[Given_co]):
         return self.left_out.table()
 
     def report(self, path: "str | os.PathLike[str]") -> None:
-        """Write a page for people: each removed text beside the one that stays for it.
+        """Write a page that shows each removed text next to the text that is kept for it.
 
         The page is one HTML file that loads nothing.  It marks the words that differ, begins with
-        the pairs that are least alike, has at most 2,000 of them, and a search.  The text of a
-        document that was stored in `db` before is not known.
+        the least similar pairs, has at most 2,000 of them, and a search.  The text of a document
+        that was stored in `db` before is not known.
 
-        Raises OptionError if jinja2 is not installed or nothing can be written there, InputError if
-        a file has changed since it was read.
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Raises
+        ------
+        OptionError
+            If jinja2 is not installed, or nothing can be written there.
+        InputError
+            If a file has changed since it was read.
         """
         place = os.fspath(path)
         check_staying([place], self.survivors.staying, has_folders=True)
@@ -291,14 +339,30 @@ class Deduplicated(OfData[Given_co]):
     def at(self, similarity: float) -> "Deduplicated[Given_co]":
         """Return the result at a higher similarity, without a new search.
 
-        A row that was removed comes back if it is less similar than that to the row that stays for
-        it.  All other rows remain as they are, so each removed row still matches the row that stays
-        for it.  A new search at that similarity would compare the rows that came back with all
-        rows, so it can differ where one of those matches another row; otherwise it says the same.
+        A removed row comes back if it is less similar than that to the row that is kept for it.
+        All other rows remain as they are.
 
-        Raises OptionError for a similarity below that of this result, for one that was decided by
-        distance or with policy="connected", and with `db`, which has not stored what would come
-        back.
+        Parameters
+        ----------
+        similarity : float
+            The least similarity.
+
+        Returns
+        -------
+        Deduplicated
+            The result; each removed row still matches the row that is kept for it.
+
+        Raises
+        ------
+        OptionError
+            For a similarity below that of this result, for a result that was decided by distance or
+            with policy="connected", and with `db`, which has not stored the rows that would come
+            back.
+
+        Notes
+        -----
+        A new search at that similarity would compare the rows that came back with all rows.  So it
+        can differ where one of these matches another row; otherwise it returns the same.
         """
         share("similarity", similarity)
         self.evidence.check_stricter(similarity)
