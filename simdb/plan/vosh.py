@@ -42,19 +42,44 @@ CERTAIN = 1 << 49
 def vosh(
     probabilities: Sequence[float] | npt.NDArray[np.floating], distance: int
 ) -> Iterator[tuple[int, ...]]:
-    """Yield the sets of up to `distance` bits to flip, the most probable set first.
+    """Yield the sets of bits to flip, the most probable set first.
 
-    `probabilities`: how likely each bit differs in a similar document, for up to 64 bits.  A set is
-    a tuple of positions in `probabilities`, the most volatile bit first.
+    Parameters
+    ----------
+    probabilities : sequence or array of float
+        The probability of each bit to differ in a similar document, for up to 64 bits.
+    distance : int
+        The largest number of bits of a set.
 
-    The empty set comes first, as the paper looks up the query itself before it uses its heap; if
-    no probability is above one half, no set is more probable.  All other sets follow, each once,
-    by p(u, S) of equation (6).  Of sets with equal p(u, S), smaller sets come first, then sets of
-    more volatile bits; of bits with equal probabilities, the first counts as more volatile.
-    Impossible sets (p(u, S) = 0) come last.  The first k sets take Theta(k log k) time and
-    Theta(k) memory.
+    Yields
+    ------
+    tuple of int
+        A set: positions in `probabilities`, the most volatile bit first.
 
-    A search with attempts=k probes the first k sets after the empty one.
+    Raises
+    ------
+    InputError
+        If `probabilities` are not numbers from 0 to 1, have not one dimension, or are more than 64.
+    OptionError
+        If `distance` is not a whole number, 0 or more.
+
+    Notes
+    -----
+    This is Algorithm 2 of Sood & Loguinov 2011.  The empty set comes first, as the paper looks up
+    the query itself before it uses its heap.  If no probability is above one half, no set is more
+    probable.  All other sets follow, each once, by p(u, S) of equation (6).
+
+    Of sets with equal p(u, S), smaller sets come first, then sets of more volatile bits.  Of bits
+    with equal probabilities, the first counts as more volatile.  Impossible sets (p(u, S) = 0) come
+    last.
+
+    The first k sets take Theta(k log k) time and Theta(k) memory.  A search with attempts=k probes
+    the first k sets after the empty set.
+
+    Examples
+    --------
+    >>> list(simdb.vosh([0.4, 0.1, 0.2], 2))
+    [(), (0,), (2,), (0, 2), (1,), (0, 1), (2, 1)]
     """
     chances = _checked(probabilities)
     if not is_whole(distance, 0):

@@ -51,24 +51,82 @@ def drop_duplicates(
     block_limit: int | None = None,
     driver_links: int = DRIVER_LINKS,
 ) -> Any:
-    """Return the rows of `df` without near-duplicates, all their columns, as a DataFrame.
+    """Remove the near-duplicates from the rows of a DataFrame.
 
-    Its attribute `removed` is a DataFrame: id, kept, similarity (of hashes distance), and lost by
-    rule="contained".  It stands wherever `df.dropDuplicates()` does; what is made of it has none.
+    The search runs at once.  The result can be used wherever that of `df.dropDuplicates()` can.
 
-    The criterion, `policy` and `keep` are those of `clusters`, with columns of `df` for
-    "max:COLUMN" and "min:COLUMN"; without similarity= and distance=, the default of a database is
-    used.  By policy="star", what is removed matches the row that stays.  Texts decide by their
-    exact similarity; sketches do about a distance alone, or with verify="estimate".
-    `rule`, `lose`: see `simdb.deduplicate`; what is less similar than `similarity` is not found.
-    `on_null`, `on_error`: see `fingerprints`; "drop" removes rows without a text.
+    Parameters
+    ----------
+    df : DataFrame
+        The rows.
+    sketch : Simhash, Minhash or Bits, optional
+        How documents become sketches; `Simhash()` if not given.  With `Bits`, the column `text` has
+        hashes; see `fingerprints`.
+    id : str, default "id"
+        The column with the ids, which are strings or whole numbers.
+    text : str, default "text"
+        The column with the texts or hashes.
+    keep : str, default "first"
+        Which row of a group is kept; see `clusters`.  "max:COLUMN" and "min:COLUMN" name a column
+        of `df`.
+    similarity : float, optional
+        The least similarity; see `pairs`.  Without `similarity` and `distance`, the default of a
+        database is used.
+    distance : int, optional
+        The largest number of bits that differ; see `pairs`.
+    recall : float, optional
+        The share of matches to find; see `pairs`.
+    rule : {"similar", "contained"}, default "similar"
+        When a row is removed; see `simdb.deduplicate`.  With "contained", a row that is less
+        similar than `similarity` is not found.
+    lose : int, default 0
+        Number of word 3-grams that a removed row may lose, with rule="contained".
+    verify : {"exact", "estimate"}, optional
+        What decides about a candidate.  If not given, the exact similarity of the texts decides;
+        sketches decide about hashes and about a distance alone.
+    policy : {"star", "connected"}, default "star"
+        How matches become groups; see `clusters`.  By "star", each removed row matches the row that
+        is kept.
+    max_share : float, optional
+        The largest share of the texts that may be removed, 0 to 1.
+    on_null : {"keep", "drop", "error"}, default "keep"
+        What to do with rows without a text or hash: keep, remove or refuse them.
+    on_error : {"raise", "skip"}, default "raise"
+        What to do with rows that cannot be read; see `fingerprints`.
+    checkpoint : str, optional
+        A folder for this job alone that all processes can write; see `clusters`.  Sketches and
+        `removed` are written there.
+    partitions : int, optional
+        Partitions of a shuffle; see `pairs`.
+    block_limit : int, optional
+        The largest number of documents of a part in one task; see `pairs`.
+    driver_links : int, default 20,000,000
+        The largest number of links that the driver joins; see `clusters`.
 
-    `max_share`: the largest share of the texts that may be removed; otherwise OptionError names the
-    largest clusters.  `checkpoint`: a folder of this job alone that all processes can write;
-    sketches and `removed` are written there.  Without it `removed` stays cached: `unpersist()` it.
+    Returns
+    -------
+    DataFrame
+        The rows that are kept, with all their columns.  Its attribute `removed` is a DataFrame of
+        the other rows: id, kept, similarity (of hashes distance), and with rule="contained" lost.
+        With on_error="skip" it has the attribute `skipped`; see `fingerprints`.  A DataFrame that
+        is made from the result has neither attribute.
 
-    The search runs at once.  It reads `df` once to sketch it, and texts that decide again.  Without
-    these no texts are shuffled while at most `driver_links` rows are removed.
+    Raises
+    ------
+    OptionError
+        If more than `max_share` would be removed; the message names the largest clusters.  Also if
+        an argument is invalid, or does not suit the sketch or the rule.
+    InputError
+        If a column is missing, or the ids are of another type.
+    ExistsError
+        If an id appears twice.
+
+    Notes
+    -----
+    Without `checkpoint`, `removed` is cached until you call its `unpersist()`.
+
+    `df` is read once to be sketched, and texts that decide are read again.  If sketches decide, no
+    texts are shuffled while at most `driver_links` rows are removed.
     """
     check_policy(policy)
     _check_share(max_share)
@@ -108,24 +166,69 @@ def clusters(
     block_limit: int | None = None,
     driver_links: int = DRIVER_LINKS,
 ) -> Any:
-    """Return the clusters of matching documents: id, representative; only those of two or more.
+    """Find the groups of two or more documents that match.
 
-    The criterion, `verify`, `texts`, `id` and `text` are those of `pairs`.  `policy`: "connected"
-    joins whatever pairs connect; by "star", every document matches its representative.  Documents
-    with equal sketches match also where texts decide.
+    The search runs at once.
 
-    `keep`: which document of a cluster is its representative.  Rows of a DataFrame have no order,
-    so the "first" has the least id, and the "last" the greatest.  The "longest" and the "shortest",
-    in UTF-8, need texts=.  By "max:COLUMN" and "min:COLUMN" it has the greatest or the least value
-    of a column of `sketches`, as its type compares; texts that are numbers come before other texts,
-    and null, NaN and words such as "n/a" last.  Of
-    documents with equal values, the one with the least id is taken.
+    Parameters
+    ----------
+    sketches : DataFrame
+        The result of `fingerprints` or `signatures`; see `pairs`.
+    keep : str, default "first"
+        Which document of a cluster is its representative.  Rows of a DataFrame have no order, so
+        "first" has the least id, and "last" the greatest.  "longest" and "shortest", in UTF-8, need
+        `texts`.  "max:COLUMN" and "min:COLUMN" take the greatest or least value of a column of
+        `sketches`.
+    similarity : float, optional
+        The least similarity; see `pairs`.
+    distance : int, optional
+        The largest number of bits that differ; see `pairs`.
+    recall : float, optional
+        The share of matches to find; see `pairs`.
+    verify : {"exact", "estimate"}, optional
+        What decides about a candidate; see `pairs`.
+    texts : DataFrame or str, optional
+        Texts that decide exactly; see `pairs`.  Documents with equal sketches match also where
+        texts decide.
+    id, text : str, default "id" and "text"
+        The columns of `texts` with ids and texts.
+    policy : {"connected", "star"}, default "connected"
+        "connected" puts documents that a chain of pairs connects into one cluster.  By "star",
+        every document matches its representative; see `Database.find_clusters`.
+    checkpoint : str, optional
+        A folder that all processes can write; give each job a folder of its own.  It is needed if
+        there are more than `driver_links` links.
+    partitions : int, optional
+        Partitions of a shuffle; see `pairs`.
+    block_limit : int, optional
+        The largest number of documents of a part in one task; see `pairs`.
+    driver_links : int, default 20,000,000
+        The largest number of links that the driver joins.  More links are joined in rounds of
+        tasks, through files in `checkpoint`.
 
-    `checkpoint`: a folder that all processes can write; it is needed if there are more
-    than `driver_links` links.  Give each job a folder of its own.
+    Returns
+    -------
+    DataFrame
+        The documents of clusters of two or more: id, representative.
 
-    The search runs at once, and nothing remains cached of it, but for policy="star" the result: it
-    is written to `checkpoint`, or cached until you call its `unpersist()`.
+    Raises
+    ------
+    OptionError
+        If neither `similarity` nor `distance` is given, an argument is invalid, or a needed
+        `checkpoint` is missing.
+    InputError
+        If `sketches` are no sketches of simdb, or a column is missing.
+    ExistsError
+        If an id appears twice.
+
+    Notes
+    -----
+    Values of `keep` compare as the type of their column does.  Texts that are numbers precede other
+    texts; null, NaN and words such as "n/a" come last.  Of documents with equal values, the
+    document with the least id is taken.
+
+    The result for policy="star" is written to `checkpoint`, or cached until you call its
+    `unpersist()`.  Nothing else remains cached.
     """
     check_policy(policy)
     settings = Settings(

@@ -166,9 +166,28 @@ def session(
 ) -> Iterator[Any]:
     """Yield a session of Spark, which is stopped afterwards if it was made here.
 
-    `master`: None takes that of the configuration of Spark, or this machine.  `report` is called in
-    a thread of its own, twice a second, with the first stage that runs.  An error of a task
-    becomes an InputError with its message.  Raises OptionError without PySpark or Java.
+    Parameters
+    ----------
+    master : str or None
+        The master of a new session.  None takes the master of the configuration of Spark
+        (SPARK_CONF_DIR), or this machine.
+    settings : mapping of str to str
+        Settings of a new session, such as "spark.executor.memory".
+    report : callable, optional
+        Called twice a second, in a thread of its own, with the first running stage, its finished
+        tasks and all its tasks.
+
+    Yields
+    ------
+    SparkSession
+        The active session, or a new one.
+
+    Raises
+    ------
+    OptionError
+        If PySpark or Java is missing, or PySpark is too old.
+    InputError
+        If a task fails; the message is that of its error.
     """
     functions()
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
@@ -200,7 +219,20 @@ def session(
 
 
 def exists(spark: Any, path: str) -> bool:
-    """Return whether something is at a path, of any file system that Spark knows."""
+    """Return whether something is at a path of a file system that Spark knows.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        The session.
+    path : str
+        The path.
+
+    Returns
+    -------
+    bool
+        Whether a file or folder is there.
+    """
     place = spark._jvm.org.apache.hadoop.fs.Path(path)
     found = place.getFileSystem(spark._jsc.hadoopConfiguration()).exists(place)
     return bool(found)

@@ -76,27 +76,63 @@ def pairs(
     block_limit: int | None = None,
     driver_links: int = DRIVER_LINKS,
 ) -> Any:
-    """Return all matching pairs: left, right, distance INT, similarity FLOAT or null.
+    """Find every pair of documents that match, by their sketches or texts.
 
-    `sketches`: of `fingerprints` or `signatures`; they are read several times, so cache them, or
-    write them and read them again.  The criterion is that of `Database.find_all`: pairs within a
-    distance, and pairs of signatures, are those that one database with all documents finds; of
-    similar pairs at least the share `recall` is found, and none that is not.  Each pair is there
-    once, the lower id on the left.
+    Parameters
+    ----------
+    sketches : DataFrame
+        The result of `fingerprints` or `signatures`.  It is read several times, so cache it, or
+        write it and read it again.
+    similarity : float, optional
+        The least similarity of a pair; see `Database.find_all`.  Give `similarity`, `distance` or
+        both.
+    distance : int, optional
+        The largest number of bits that differ.
+    recall : float, optional
+        The share of similar pairs to find; see `Database.query`.
+    verify : {"exact", "estimate"}, optional
+        What decides about a candidate: the exact similarity of the texts, or the estimate of the
+        sketches.  "exact" is the default with `texts`; "estimate" without them and for a distance
+        alone.
+    texts : DataFrame or str, optional
+        The texts: the DataFrame of which the sketches were made, or the name of a column of
+        `sketches` (see `columns` of `fingerprints`).  Only texts that are in a candidate leave
+        their task.
+    id, text : str, default "id" and "text"
+        The columns of `texts` with ids and texts.
+    checkpoint : str, optional
+        A folder that all processes can write; see `clusters`.
+    partitions : int, optional
+        Number of partitions of a shuffle; 3 for each processor if not given.
+    block_limit : int, optional
+        A part with more documents is cut into several tasks.
+    driver_links : int, default 20,000,000
+        The largest number of links that the driver joins; see `clusters`.
 
-    With `texts`, the exact similarity of the texts decides, see `Database.find_all`; only texts
-    that are in a candidate leave their task.  `texts`: the DataFrame of which the sketches were
-    made, with its columns `id` and `text`, or the name of a column of `sketches` (see `columns` of
-    `fingerprints`).  `verify`: "exact" is the default with texts=, and "estimate", by the sketches,
-    without it and for a distance alone.  `checkpoint`, `driver_links`: see `clusters`.
+    Returns
+    -------
+    DataFrame
+        The pairs: left, right, distance INT, similarity FLOAT or null.  Each pair appears once, the
+        lower id on the left.
 
-    Pairs of fingerprints are searched for when the result is asked for.  Pairs of signatures, and
-    those that texts decide, are searched for at once; the result is written to `checkpoint`, or
-    cached until you call its `unpersist()`.  Nothing else remains cached.
+    Raises
+    ------
+    ExistsError
+        If an id appears twice.
+    OptionError
+        If no plan serves the criterion, or an argument is invalid.
+    InputError
+        If `sketches` are no sketches of simdb, or a column is missing.
 
-    `partitions`: of the shuffle, by default 3 for each processor.  `block_limit`: documents of one
-    part above which it is cut into several tasks.  Raises ExistsError for an id that is there
-    twice, and OptionError for a criterion that no plan serves.
+    Notes
+    -----
+    Pairs within a distance and pairs of signatures are the pairs that one database with all
+    documents finds.  Of similar pairs at least the share `recall` is found, and no pair that is not
+    similar.
+
+    The search for pairs of fingerprints begins when the result is asked for.  Pairs of signatures,
+    and pairs that texts decide, are searched for at once.  Their result is written to `checkpoint`,
+    or cached until you call its `unpersist()`.  Nothing else remains cached.
     """
     settings = Settings(
         similarity, distance, recall, checkpoint, partitions, block_limit, driver_links

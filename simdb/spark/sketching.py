@@ -49,16 +49,45 @@ def fingerprints(
     on_error: OnErrorName = "raise",
     columns: Sequence[str] = (),
 ) -> Any:
-    """Return the fingerprints of texts: id, fp BIGINT, vector BINARY, is_empty BOOLEAN.
+    """Make the fingerprints of the texts of a DataFrame.
 
-    `fp` has the 64 bits, and `vector` the rounded weights, as a database stores them.  With a
-    `simdb.Bits`, the column `text` has hashes, BINARY or hexadecimal text; then `fp` is the hash,
-    BINARY, and there is no `vector`.  `on_null`: rows without a text are kept by "keep", as one
-    that is empty and matches nothing, left out by "drop", and refused by "error"; no hash is empty,
-    so null is refused by "keep", too.  `on_error`: rows without an id, or with a text that is no
-    valid UTF-8, or no hash, are refused by "raise" and left out by "skip"; then the attribute
-    `skipped` of the result is a DataFrame of them: id, reason.  `columns`: other columns of `df`
-    that the result has, too, such as one that `clusters` chooses by.
+    Parameters
+    ----------
+    df : DataFrame
+        The documents.
+    sketch : Simhash or Bits, optional
+        How texts become fingerprints; `Simhash()` if not given.  With `Bits`, the column `text` has
+        hashes, BINARY or hexadecimal text.
+    id : str, default "id"
+        The column with the ids, which are strings or whole numbers.
+    text : str, default "text"
+        The column with the texts or hashes.
+    on_null : {"keep", "drop", "error"}, default "keep"
+        What to do with rows without a text.  "keep" keeps such a row as an empty text, which
+        matches nothing; "drop" omits it; "error" refuses it.  A hash cannot be empty, so "keep"
+        refuses null as well.
+    on_error : {"raise", "skip"}, default "raise"
+        What to do with rows without an id, or with a text that is not valid UTF-8, or with no hash.
+        "raise" refuses them, and "skip" omits them.
+    columns : sequence of str
+        Other columns of `df` that the result has as well, such as a column by which `clusters`
+        chooses.
+
+    Returns
+    -------
+    DataFrame
+        The fingerprints: id, fp BIGINT, vector BINARY, is_empty BOOLEAN, then `columns`.  `fp` has
+        the 64 bits, and `vector` the rounded weights, as a database stores them.  With `Bits`, `fp`
+        is the hash, BINARY, and there is no `vector`.  With on_error="skip", its attribute
+        `skipped` is a DataFrame of the omitted rows: id, reason.
+
+    Raises
+    ------
+    OptionError
+        If the sketch makes no fingerprints, or has an IDF table or a tokeniser, which do not travel
+        to the tasks.
+    InputError
+        If a column is missing, or the ids or hashes are of another type.
     """
     sketch = Simhash() if sketch is None else sketch
     if not isinstance(sketch, Simhash | Bits):
@@ -77,9 +106,37 @@ def signatures(
     on_error: OnErrorName = "raise",
     columns: Sequence[str] = (),
 ) -> Any:
-    """Return the MinHash signatures of texts: id, signature BINARY, is_empty BOOLEAN.
+    """Make the MinHash signatures of the texts of a DataFrame.
 
-    The arguments are those of `fingerprints`.
+    Parameters
+    ----------
+    df : DataFrame
+        The documents.
+    sketch : Minhash, optional
+        How texts become signatures; `Minhash()` if not given.
+    id : str, default "id"
+        The column with the ids; see `fingerprints`.
+    text : str, default "text"
+        The column with the texts.
+    on_null : {"keep", "drop", "error"}, default "keep"
+        What to do with rows without a text; see `fingerprints`.
+    on_error : {"raise", "skip"}, default "raise"
+        What to do with rows that cannot be read; see `fingerprints`.
+    columns : sequence of str
+        Other columns of `df` that the result has as well; see `fingerprints`.
+
+    Returns
+    -------
+    DataFrame
+        The signatures: id, signature BINARY, is_empty BOOLEAN, then `columns`.  With
+        on_error="skip" it has the attribute `skipped`; see `fingerprints`.
+
+    Raises
+    ------
+    OptionError
+        If the sketch makes no signatures, or has an IDF table or a tokeniser.
+    InputError
+        If a column is missing, or the ids are of another type.
     """
     sketch = Minhash() if sketch is None else sketch
     instance("sketch", sketch, Minhash, "simdb.Minhash()")

@@ -44,17 +44,44 @@ def write_database(
     options: Options | None = None,
     partitions: int | None = None,
 ) -> int:
-    """Write sketches as a database of `shards` shards; returns the number of documents.
+    """Write sketches as a sharded database.
 
-    `path`: a directory that all processes can write and the driver can read; `simdb.open_sharded`
-    opens it.  `options`: of the database, with the sketch that the sketches were made with.  What
-    is stored of a document is what a database makes of its text, bit for bit, also of empty ones.
+    Each shard is written by one task, checked, and then gets its name.  A task that runs again, or
+    a job that is repeated with the same sketches, changes nothing.
 
-    Each shard is written by one task, checked, and then has its name.  A task that runs again, or
-    a job that does with the same sketches, changes nothing.  Documents are stored in an order that
-    depends on nothing but their ids.  At the end all shards are opened again and checked.
+    Parameters
+    ----------
+    sketches : DataFrame
+        The result of `fingerprints` or `signatures`.  Fingerprints of texts must have vectors
+        (`store_volatility=True`).
+    path : str or path
+        A directory that all processes can write and the driver can read; `simdb.open_sharded` opens
+        it.
+    shards : int
+        Number of shards, 1 to 10,000.
+    options : Options, optional
+        The options of the database, with the sketch that the sketches were made with.  If not
+        given, only the sketch is set.
+    partitions : int, optional
+        Partitions of the shuffle that checks the ids; see `pairs`.
 
-    Raises ExistsError for an id that is there twice, OptionError for options of another sketch.
+    Returns
+    -------
+    int
+        Number of documents.
+
+    Raises
+    ------
+    ExistsError
+        If an id appears twice.
+    OptionError
+        If `options` have another sketch, or the fingerprints have no vectors.
+
+    Notes
+    -----
+    A document is stored bit for bit as a database stores its text, even if the text is empty.  The
+    order of the documents depends on nothing except their ids.  At the end all shards are opened
+    again and checked.
     """
     Division.checked(shards)
     place = os.path.abspath(os.fsdecode(path))
@@ -138,18 +165,56 @@ def query(
     where: Where | None = None,
     on_error: OnErrorName = "raise",
 ) -> Any:
-    """Return what a database has for each text or hash: id, match, distance INT, similarity FLOAT.
+    """Find the documents of a database that match each text or hash.
 
-    `path`: a database, or a sharded one as `write_database` makes; every process must be able to
-    read it.  The criterion is that of `Database.query_many`; `limit`: the matches of each text, the
-    best ones; None for all.  `search`: see `Database.query`.  `where`: a
-    function of the metadata of a stored document, which travels to the tasks; only documents for
-    which it returns true are matches.  Rows without a text match nothing.  `on_error`: see
-    `fingerprints`.  The result is computed
-    where the texts are, and they do not travel.  A task of Spark has one thread.
+    The result is computed where the texts are, so they do not travel.
 
-    Raises OptionError for a criterion that the database cannot answer, InputError for ids that are
-    not string or whole numbers, NotFoundError if there is no database.
+    Parameters
+    ----------
+    df : DataFrame
+        The texts or hashes.  Rows without a text match nothing.
+    path : str or path
+        A database, or a sharded database as `write_database` makes it.  Every process must be able
+        to read it.
+    id : str, default "id"
+        The column with the ids, which are strings or whole numbers.
+    text : str, default "text"
+        The column with the texts or hashes.
+    similarity : float, optional
+        The least similarity of a match; see `Database.query`.
+    distance : int, optional
+        The largest distance of a match; see `Database.query`.
+    recall : float, optional
+        The share of matches to find; see `Database.query`.
+    limit : int, optional
+        The largest number of matches of each text, the best ones; all if not given.
+    search : str or Search, optional
+        How to search; see `Database.query`.
+    where : callable or dict, optional
+        Which stored documents may match, by their metadata; see `Database.query`.  A function
+        travels to the tasks.
+    on_error : {"raise", "skip"}, default "raise"
+        What to do with rows that cannot be read; see `fingerprints`.
+
+    Returns
+    -------
+    DataFrame
+        The matches: id, match, distance INT, similarity FLOAT.  With on_error="skip" it has the
+        attribute `skipped`; see `fingerprints`.
+
+    Raises
+    ------
+    OptionError
+        If the database cannot answer the criterion.
+    InputError
+        If a column is missing, or ids of `df` or of the database are of a type that Spark cannot
+        hold.
+    NotFoundError
+        If there is no database.
+
+    Notes
+    -----
+    A task of Spark has one thread.
     """
     place = os.path.abspath(os.fsdecode(path))
     functions = frames.functions()

@@ -40,14 +40,41 @@ POWERS = tuple(1 << width for width in range(shards_file.SHARDS_MAX.bit_length()
 
 
 def shard_of(ids: Any, shards: int, *, shard_by: ShardByName = "id") -> npt.NDArray[np.int64]:
-    """Return the number of the shard that each of `ids` belongs to: int64[n], 0 to `shards` - 1.
+    """Compute the number of the shard to which each document belongs.
 
-    It is a hash of the id modulo `shards`: the first 64 bits of MurmurHash3_x64_128 with seed 0,
-    unsigned, over a tag and the content of the id; see docs/FORMAT.md.  So it is the same in every
-    process, version and job.  The ids 5, "5" and b"5" differ.
+    The numbers are the same in every process, version and job.
 
-    `shard_by`: with "fingerprint", `ids` are fingerprints, uint64[n] or `Fingerprints`, and their
-    highest log2(`shards`) bits are the number.
+    Parameters
+    ----------
+    ids : iterable of str, bytes or int
+        The ids.  The ids 5, "5" and b"5" differ.  With shard_by="fingerprint", the fingerprints:
+        uint64[n] or `Fingerprints`.
+    shards : int
+        Number of shards, 1 to 10,000; a power of two with shard_by="fingerprint".
+    shard_by : {"id", "fingerprint"}, default "id"
+        What decides: a hash of the id, or the highest log2(`shards`) bits of the fingerprint.
+
+    Returns
+    -------
+    ndarray
+        The number of the shard of each document, 0 to `shards` - 1: int64[n].
+
+    Raises
+    ------
+    OptionError
+        If there cannot be this number of shards.
+    InputError
+        If an id or a fingerprint is invalid.
+
+    Notes
+    -----
+    By ids, the number is a hash of the id modulo `shards`: the first 64 bits of MurmurHash3_x64_128
+    with seed 0, unsigned, over a tag and the content of the id; see docs/FORMAT.md.
+
+    Examples
+    --------
+    >>> simdb.shard_of(["a", "b", "c"], 4).dtype
+    dtype('int64')
     """
     division = Division.checked(shards, shard_by)
     if division.by == BY_FINGERPRINT:

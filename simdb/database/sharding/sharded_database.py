@@ -46,23 +46,28 @@ Documents = tuple[StoredBatch, list[tuple[int, bytes]]]
 
 
 class ShardedDatabase(Reading[IdT]):
-    """Several databases in one directory that answer as one; `simdb.open_sharded` opens it.
+    """A set of databases in one directory that answer as one; `simdb.open_sharded` opens it.
 
-    The verbs are those of `Database` that read, with the same arguments and answers, except `note`
-    and `cluster`, which raise OptionError.  A query becomes a sketch once, every shard is asked,
-    and the answers are merged: best first, at most `limit` in all.  Equally good matches are in the
-    order of the shards, and in a shard in the order of insertion.  A verb by id asks only the shard
-    to which the id belongs.  `Matches.ordinals` are uint64: 2**32 times the number of the shard,
-    plus the ordinal in it.  The memory limit of a search is for all shards together.
+    It has the reading verbs of `Database`, with the same arguments and answers, except `note` and
+    `cluster`, which raise OptionError.
 
-    `find_all`, `find_clusters` and `compare` first copy what is stored of the documents that
-    satisfy `where` into a temporary database, which is gone when the answer is read.  It needs
-    about twice the room of the shards: in memory (/dev/shm) if that much is free there, otherwise
-    in the folder for temporary files, which TMPDIR names.  FullError if the documents are more than
-    one database can hold.
+    Notes
+    -----
+    A query becomes a sketch once, every shard is asked, and the answers are merged: best first, at
+    most `limit` in all.  Equally good matches are in the order of the shards, and in a shard in the
+    order of insertion.  A verb by id asks only the shard to which the id belongs.
 
-    `plan` returns the plan of the largest shard, with the costs of all shards together; for pairs,
-    that of one database with all documents.
+    `Matches.ordinals` are uint64: 2**32 times the number of the shard, plus the ordinal in it.  The
+    memory limit of a search applies to all shards together.
+
+    `find_all`, `find_clusters` and `compare` first copy stored data into a temporary database.
+    They copy the documents that satisfy `where`.  The temporary database is gone when the answer is
+    read.  It needs about twice the room of the shards: in memory (/dev/shm) if that much is free
+    there, otherwise in the folder for temporary files, which TMPDIR names.  FullError is raised if
+    the documents are more than one database can hold.
+
+    `plan` returns the plan of the largest shard, with the costs of all shards together.  For pairs
+    it returns the plan of one database with all documents.
     """
 
     def __init__(self, shards: Shards) -> None:
@@ -76,17 +81,17 @@ class ShardedDatabase(Reading[IdT]):
 
     @property
     def shard_count(self) -> int:
-        """The number of shards, with those that are left out."""
+        """The number of shards, including those that are left out."""
         return self._shards.count
 
     @property
     def shard_by(self) -> ShardByName:
-        """What says in which shard a document is: "id" or "fingerprint"."""
+        """The rule that divides documents among the shards: "id" or "fingerprint"."""
         return self._shards.division.by
 
     @property
     def skipped(self) -> dict[str, str]:
-        """Why a shard is left out, by its name; only with missing="skip"."""
+        """The reason for each shard that is left out, by its name; only with missing="skip"."""
         failures = sorted(self._shards.failures.items())
         return {shards_file.shard_name(number): str(error) for number, error in failures}
 
@@ -100,7 +105,13 @@ class ShardedDatabase(Reading[IdT]):
         self._shards.close()
 
     def stats(self) -> ShardedStatistics:
-        """Return the numbers of all shards together, and of each."""
+        """Return the numbers of all shards together, and of each shard.
+
+        Returns
+        -------
+        ShardedStatistics
+            The numbers.
+        """
         each = tuple(found for _, found in self._shards.each(lambda shard: shard.database.stats()))
         counts = [one.document_count for one in each]
         return ShardedStatistics(
@@ -121,10 +132,18 @@ class ShardedDatabase(Reading[IdT]):
         )
 
     def check(self, deep: bool = False) -> Iterator[Finding]:
-        """Yield what is wrong with any shard, one finding at a time; see `Database.check`.
+        """Yield each kind of damage in any shard; see `Database.check`.
 
-        The place of a finding begins with the name of the shard.  Shards that are left out are
-        findings, too, and those that do not hold what the set was finished with.
+        Parameters
+        ----------
+        deep : bool, default False
+            Read every byte; see `Database.check`.
+
+        Yields
+        ------
+        Finding
+            One damaged place, which begins with the name of the shard.  A shard that is left out is
+            a finding as well, and a shard whose documents differ from the finished set.
         """
         for name, reason in self.skipped.items():
             yield Finding(name, reason, "restore the shard from a copy, or write it again")
@@ -138,7 +157,13 @@ class ShardedDatabase(Reading[IdT]):
                 )  # fmt: skip
 
     def advice(self) -> Iterator[Advice]:
-        """Yield what would improve a shard, and why; see `Database.advice`."""
+        """Yield what would improve a shard, and why; see `Database.advice`.
+
+        Yields
+        ------
+        Advice
+            The advice, whose message begins with the name of the shard.
+        """
         for number, found in self._shards.each(lambda shard: list(shard.database.advice())):
             for one in found:
                 yield replace(one, message=f"{shards_file.shard_name(number)}: {one.message}")
@@ -219,17 +244,55 @@ def open_sharded(
     allow: Collection[str] = (),
     threads: int | None = None,
 ) -> ShardedDatabase:
-    """Open the sharded database in the directory `path`, for reading.
+    """Open a sharded database for reading.
 
-    `write_sharded` or `finish_sharded` has made it.  `missing`: what to do if a shard is missing or
-    damaged, now or at a later query.  "error" raises an error that names the shard; "skip" leaves
-    the shard out, with a RuntimeWarning, and `ShardedDatabase.skipped` says why.  `allow`: see
-    `open`.  `threads`: how many shards are opened at the same time.
+    Parameters
+    ----------
+    path : str or path
+        The directory, as `write_sharded` or `finish_sharded` made it.
+    mode : {"r"}, default "r"
+        It must be "r": a set of shards is written once, by one job.
+    missing : {"error", "skip"}, default "error"
+        What to do if a shard is missing or damaged, now or at a later query.  "error" raises an
+        error that names the shard.  "skip" omits the shard, with a RuntimeWarning, and
+        `ShardedDatabase.skipped` has the reason.
+    allow : collection of str
+        Names of callables that may be imported as the tokeniser; see `open`.
+    threads : int, optional
+        Number of shards that are opened at the same time; see `Database.insert_many`.
 
-    `mode` must be "r": a set of shards is written once, by one job.  Raises NotFoundError if the
-    set was not finished or a shard is missing, CorruptError if a shard has another number of
-    documents than the set was finished with, OptionError if it has other options, FormatError if a
-    directory lies there that is no shard of the set.
+    Returns
+    -------
+    ShardedDatabase
+        The database; use it with `with`, or close it.
+
+    Raises
+    ------
+    NotFoundError
+        If the set was not finished, or a shard is missing.
+    CorruptError
+        If a shard has another number of documents than the set was finished with.
+    OptionError
+        If a shard has other options than the set was finished with.
+    FormatError
+        If a directory is no shard of the set.
+    ReadOnlyError
+        If `mode` is not "r".
+
+    Warns
+    -----
+    RuntimeWarning
+        If a shard is omitted, with missing="skip".
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     batch = ["a", "b"], ["the quick brown fox", "ships and their harbours"]
+    ...     _ = simdb.write_sharded(f"{folder}/pages", [batch], shards=2)
+    ...     with simdb.open_sharded(f"{folder}/pages") as database:
+    ...         [match.id for match in database.query("The quick brown fox!")]
+    ['a']
     """
     if mode != "r":
         raise ReadOnlyError(

@@ -62,20 +62,49 @@ def write_sharded(
     progress: Progress | None = None,
     threads: int | None = None,
 ) -> int:
-    """Make the sharded database `path` of many documents; returns their number.
+    """Make a sharded database of many documents.
 
-    `batches`: an iterable of tuples (ids, documents) or (ids, documents, metadata), each as
-    `insert_many` takes them.  They are read one at a time, and up to a million documents are in
-    memory.  `shards`: the number of databases; `shard_of` says which of them a document belongs to.
-    `shard_by`: "id", or "fingerprint" for shards by leading bits, of which a query asks only those
-    that its flipped bits can lead to; `shards` must then be a power of two.
-    `options`: of every database, as for `open`.  `errors`, `on_error`, `threads`: see
-    `insert_many`; rows are counted through all batches.
-    `progress(done)` is called after each batch with the number of documents read.
+    The directory gets its name when all shards are complete, on disk, opened again and checked.  If
+    anything fails, the directory does not exist.
 
-    The directory gets its name when all shards are complete, on the disk, opened again and checked;
-    if anything fails, it does not exist.  Raises ExistsError if `path` exists, InputError for an
-    invalid document or an id that is given twice, OptionError.
+    Parameters
+    ----------
+    path : str or path
+        The directory of the new database.
+    batches : iterable of tuples
+        Tuples (ids, documents) or (ids, documents, metadata), each as `Database.insert_many` takes
+        them.  They are read one at a time, and up to a million documents are in memory.
+    shards : int
+        Number of shards, 1 to 10,000, each of which is a database; see `shard_of`.
+    shard_by : {"id", "fingerprint"}, default "id"
+        What decides to which shard a document belongs; see `shard_of`.  With "fingerprint", a query
+        asks only the shards that its flipped bits can lead to.  `shards` must then be a power of
+        two.
+    options : Options, optional
+        The options of every database; see `open`.
+    errors : {"strict", "replace"}, default "strict"
+        What to do with text that is not valid Unicode; see `Database.query`.
+    on_error : {"raise", "skip"} or callable, default "raise"
+        What to do with a document that cannot be read; see `Database.insert_many`.  Rows are
+        counted through all batches.
+    progress : callable or True, optional
+        Called after each batch with the number of documents read; see `Database.insert_many`.
+    threads : int, optional
+        Number of threads; see `Database.insert_many`.
+
+    Returns
+    -------
+    int
+        Number of documents.
+
+    Raises
+    ------
+    ExistsError
+        If `path` exists.
+    InputError
+        If a document is invalid, or an id appears twice.
+    OptionError
+        If an argument is invalid, or the options do not suit shards.
     """
     division = Division.checked(shards, shard_by)
     count, place, skipped = thread_count(threads), _checked_path(path), Skipped(on_error)
@@ -108,18 +137,55 @@ def write_shard(
     progress: Progress | None = None,
     threads: int | None = None,
 ) -> storage.Shard:
-    """Write shard `number` of `shards` into the directory `path`, from one task of a job.
+    """Write one shard of a sharded database, from one task of a job.
 
-    All documents must belong to this shard, see `shard_of`; one without documents is written with
-    `batches=[]`.  The other arguments are those of `write_sharded`, and `options` must be the same
-    in every task.  When all tasks are done, call `finish_sharded` with what they have returned.
+    When all tasks are done, call `finish_sharded` with their results.
 
-    A task may run twice, or twice at once: the attempt that is complete first stays, and a later
-    one with the same documents changes nothing and returns the same.  If it has other documents or
-    options, ExistsError says so.  An attempt that is killed leaves a directory with a name that
-    ends in ".writing", which `finish_sharded` removes.
+    Parameters
+    ----------
+    path : str or path
+        The directory of the sharded database.
+    number : int
+        The number of the shard, 0 to `shards` - 1.
+    batches : iterable of tuples
+        The documents; see `write_sharded`.  All must belong to this shard; see `shard_of`.  Give
+        `batches=[]` for a shard without documents.
+    shards : int
+        Number of shards; see `write_sharded`.
+    shard_by : {"id", "fingerprint"}, default "id"
+        What decides to which shard a document belongs; see `shard_of`.
+    options : Options, optional
+        The options of the database, the same in every task; see `open`.
+    errors : {"strict", "replace"}, default "strict"
+        What to do with text that is not valid Unicode; see `Database.query`.
+    on_error : {"raise", "skip"} or callable, default "raise"
+        What to do with a document that cannot be read; see `write_sharded`.
+    progress : callable or True, optional
+        Called after each batch with the number of documents read; see `write_sharded`.
+    threads : int, optional
+        Number of threads; see `Database.insert_many`.
 
-    Raises InputError for an id of another shard, an invalid document or an id that is given twice.
+    Returns
+    -------
+    Shard
+        The shard as it was written, for `finish_sharded`.
+
+    Raises
+    ------
+    ExistsError
+        If the shard was written before with other documents or options.
+    InputError
+        If an id belongs to another shard, a document is invalid, or an id appears twice.
+    OptionError
+        If an argument is invalid, or the options do not suit shards.
+
+    Notes
+    -----
+    A task may run twice, even twice at once.  The attempt that is complete first is kept.  A later
+    attempt with the same documents changes nothing and returns the same shard.
+
+    A killed attempt leaves a directory with a name that ends in ".writing", which `finish_sharded`
+    removes.
     """
     division = Division.checked(shards, shard_by)
     whole("number", number, 0, shards - 1)
@@ -158,18 +224,50 @@ def finish_sharded(
     deep: bool = False,
     threads: int | None = None,
 ) -> int:
-    """Check the shards in the directory `path` and write the file that makes them one database.
+    """Check the shards in a directory and write the file that makes them one database.
 
-    `shards`: their number.  `shard_by`: as they were written.  `reports`: what the calls of
-    `write_shard` have returned; every shard must hold just what its task has written.  All
-    documents are read: each must belong to its shard, and all shards must have the same options;
-    by fingerprints, no id may be in two shards, which takes 16 bytes of memory for each document.
-    `deep`: compare every checksum and table too.  `threads`: how many shards are checked at the
-    same time.
+    Call it when no task is running any more: it removes the leftovers of killed attempts.  It can
+    be called again, for example after a shard was changed on purpose.
 
-    Returns the number of documents.  It can be called again, for example after a shard was changed
-    on purpose.  Call it when no task is running any more: it removes what killed attempts have
-    left.  Raises an error that names the shard if one is missing, damaged or of another set.
+    Parameters
+    ----------
+    path : str or path
+        The directory of the sharded database.
+    shards : int
+        Number of shards.
+    shard_by : {"id", "fingerprint"}, default "id"
+        What decides to which shard a document belongs, as the shards were written.
+    reports : iterable of Shard, optional
+        The results of all calls of `write_shard`.  Every shard must hold exactly the documents that
+        its task has written.
+    deep : bool, default False
+        Compare every checksum and table as well.
+    threads : int, optional
+        Number of shards that are checked at the same time; see `Database.insert_many`.
+
+    Returns
+    -------
+    int
+        Number of documents.
+
+    Raises
+    ------
+    NotFoundError
+        If the directory or a shard is missing.
+    CorruptError
+        If a shard is damaged, or does not hold what its task reported.
+    OptionError
+        If shards have different options, or an argument is invalid.
+    FormatError
+        If a directory is none of the shards, or a shard has another format.
+    InputError
+        If a document belongs to another shard, an id is in two shards, or `reports` are incomplete.
+
+    Notes
+    -----
+    All documents are read: each must belong to its shard, and all shards must have the same
+    options.  By fingerprints, no id may be in two shards; that check takes 16 bytes of memory for
+    each document.  An error names the shard.
     """
     division = Division.checked(shards, shard_by)
     flag("deep", deep)

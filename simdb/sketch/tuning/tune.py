@@ -64,16 +64,38 @@ USUAL_MARGIN = 0.02
 class SketchAdvice(Advice):
     """The options that suit some texts, by `simdb.tune`.
 
-    `options`: for `simdb.open`.  `flags`: the same for `simdb dedup` and `simdb create`.  They have
-    one threshold, on the scale that `measure` names.
-    `idf_flags`: empty, or the flags with which `simdb idf SOURCE...` makes the IDF table that the
-    other flags name.
-    `precision`, `recall`: what to expect of pairs like the judged ones, each with the interval in
-    which it lies with a probability of about 0.9; None without judged pairs.
-    `reasons`: why, in sentences; `reason` is all of them.
-    `words`: the median number of words of a text.  `text_count`: the texts of the sample.
-    `pair_count`: the judged pairs that were used.  `blocking`: whether the threshold is only for
-    candidates of a blocking step, as was said or as the judged pairs show.
+    Attributes
+    ----------
+    topic : str
+        "sketch".
+    message : str
+        The sketch and the threshold in words.
+    reason : str
+        All `reasons` in one text.
+    remedy : str
+        The commands that follow the advice.
+    options : Options
+        The options for `simdb.open`, with one threshold, on the scale that `measure` names.
+    flags : str
+        The same options for `simdb dedup` and `simdb create`.
+    idf_flags : str
+        The flags with which `simdb idf SOURCE...` makes the IDF table that `flags` names; ""
+        without a table.
+    precision, recall : share with value, low and high, or None
+        The precision and recall to expect of pairs like the judged pairs.  The true share lies in
+        the interval from `low` to `high` with a probability of about 0.9.  None without judged
+        pairs.
+    reasons : tuple of str
+        The reasons for the advice, in sentences.
+    words : float
+        The median number of words of a text.
+    text_count : int
+        Number of texts of the sample.
+    pair_count : int
+        Number of judged pairs that were used.
+    blocking : bool
+        Whether the threshold applies only to candidates of a blocking step, as `blocking` said or
+        as the judged pairs show.
     """
 
     options: Options
@@ -89,7 +111,7 @@ class SketchAdvice(Advice):
 
     @property
     def measure(self) -> MeasureName:
-        """What the similarity is: "jaccard", or "cosine" if features have weights."""
+        """The measure of the similarity: "jaccard", or "cosine" if features have weights."""
         return self.options.measure
 
     @property
@@ -108,7 +130,14 @@ class SketchAdvice(Advice):
         return {name: each for name, each in words.items() if each}
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the advice in the form of JSON, without the IDF table."""
+        """Return the advice in the form of JSON, without the IDF table.
+
+        Returns
+        -------
+        dict
+            The advice by name: flags, commands, options of the sketch, threshold, expected shares,
+            reasons and counts.
+        """
         sketch = self.options.sketch
         return {
             "flags": self.flags,
@@ -148,22 +177,58 @@ def tune(
     markup: MarkupName | None = None,
     seed: int = 0,
 ) -> SketchAdvice:
-    """Advise on unit, shingle, weighting and threshold for some texts; `.options` has them.
+    """Advise on unit, shingle, weighting and threshold for some texts.
 
-    `texts`: a list, an array, an iterator, or a dict of texts by id; a few thousand are looked at.
-    `pairs`: pairs (left, right) that people have judged, by position in `texts` or by id, or pairs
-    of texts; `labels`: True or 1 for each duplicate, False or 0 for each other pair.  50 pairs say
-    much about the threshold and something about the sketch; fewer than two duplicates, or than two
-    other pairs, are as good as none, and the reasons say so.  Without pairs, the threshold is that
-    of copies with as many edits, for the length of the texts, as the default threshold allows on a
-    page of 300 words, and no less than what unrelated texts reach by chance.
-    `blocking`: the pairs are candidates of a blocking step, such as records with the same maker,
-    and only such candidates will be decided.  The threshold then follows the pairs alone, and the
-    reasons say what a search of the whole collection would match at it.  None: they are if the
-    pairs that are no duplicates are more similar than random pairs of `texts`; the reasons say so.
-    `documents`: the size of the collection, if `texts` are only a part of it.  `markup`: whether
-    they are "html" or "none"; None looks at them.  `seed`: of the random draws; the same seed gives
-    the same advice.
+    Parameters
+    ----------
+    texts : list, array, iterator or dict of texts by id
+        The texts, of which a few thousand are looked at.
+    pairs : iterable of pairs, optional
+        Pairs (left, right) that people have judged: positions in `texts`, ids of a dict, or texts.
+    labels : iterable of bool or {0, 1}, optional
+        True or 1 for each duplicate, False or 0 for each other pair.
+    blocking : bool, optional
+        Whether `pairs` are candidates of a blocking step, such as records with the same maker, and
+        only such candidates will be decided.  If not given, they are candidates if the pairs that
+        are no duplicates are more similar than random pairs of `texts`; the reasons then say it.
+    documents : int, optional
+        Number of documents of the collection, if `texts` are only a part of it.
+    markup : {"html", "none"}, optional
+        The mark-up of the texts; found by a look at them if not given.
+    seed : int, default 0
+        The seed of the random draws; the same seed gives the same advice.
+
+    Returns
+    -------
+    SketchAdvice
+        The advice and its reasons; its `options` are for `simdb.open`.
+
+    Raises
+    ------
+    InputError
+        If there are no texts, no text has a word, a pair or label is invalid, or only one of
+        `pairs` and `labels` is given.
+    OptionError
+        If an argument is invalid, or `blocking` is True without `pairs`.
+
+    Notes
+    -----
+    50 pairs say much about the threshold and something about the sketch.  Fewer than two
+    duplicates, or fewer than two other pairs, count as none, and the reasons say so.
+
+    Without pairs, the threshold is the similarity of edited copies of the texts.  Their edits are
+    in proportion to those that the default threshold allows on a page of 300 words.  It is no less
+    than the similarity that unrelated texts reach by chance.
+
+    With `blocking`, the threshold follows the pairs alone.  The reasons then say what a search of
+    the whole collection would match at that threshold.
+
+    Examples
+    --------
+    >>> questions = ["How do I reset my password?", "Where can I change my address?"]
+    >>> advice = simdb.tune([*questions, "My order has not arrived yet", "How can I pay?"])
+    >>> advice.measure, advice.options.sketch
+    ('jaccard', Simhash(shingle=1))
     """
     whole("seed", seed, 0, SEED_MAX)
     sketch_of_texts("tune", None, texts)

@@ -284,13 +284,37 @@ def plan_pairs(
     verify: VerifyName = database.ESTIMATE,
     tasks: int = 64,
 ) -> PairsPlan:
-    """Plan how `tasks` tasks find all matching pairs of a collection of `documents` documents.
+    """Plan how tasks find all matching pairs of a collection.
 
-    `options`: of a database that would hold them, or a sketch alone; `Simhash()` if you give none.
-    The criterion is given as for `Database.find_all`: pairs match by `similarity`, by `distance`,
-    or by both.  With verify="exact", `similarity` is the least exact similarity, and the plan finds
-    candidates, also some below it, for `exact_similarities` to decide.  Raises OptionError for a
-    criterion or a recall that no plan reaches.
+    Parameters
+    ----------
+    documents : float
+        Number of documents.
+    options : Options, Simhash, Minhash or Bits, optional
+        The options of a database that would hold the documents, or a sketch alone; `Simhash()` if
+        not given.
+    similarity : float, optional
+        The least similarity of a pair; see `Database.find_all`.
+    distance : int, optional
+        The largest distance of a pair; see `Database.find_all`.
+    recall : float, optional
+        The share of pairs to find; see `Database.query`.
+    verify : {"estimate", "exact"}, default "estimate"
+        What decides about a candidate.  With "exact", `similarity` is the least exact similarity.
+        The plan then finds candidates, also some below it, for
+        `simdb.distributed.exact_similarities` to decide.
+    tasks : int, default 64
+        Number of tasks.
+
+    Returns
+    -------
+    PairsPlan
+        How documents are spread over parts, and the estimated cost.
+
+    Raises
+    ------
+    OptionError
+        If no plan reaches the criterion or the recall, or an argument is invalid.
     """
     options = _options_of(options, similarity, recall)
     one_of("verify", verify, (database.ESTIMATE, database.EXACT))
