@@ -189,8 +189,9 @@ def tune(
         True or 1 for each duplicate, False or 0 for each other pair.
     blocking : bool, optional
         Whether `pairs` are candidates of a blocking step, such as records with the same maker, and
-        only such candidates will be decided.  If not given, they are candidates if the pairs that
-        are no duplicates are more similar than random pairs of `texts`; the reasons then say it.
+        only such candidates will be decided.  If not given, the pairs decide: they are
+        candidates if non-duplicates among them are more similar than random pairs of `texts`.  The
+        reasons say so.
     documents : int, optional
         Number of documents of the collection, if `texts` are only a part of it.
     markup : {"html", "none"}, optional
@@ -226,7 +227,8 @@ def tune(
     Examples
     --------
     >>> questions = ["How do I reset my password?", "Where can I change my address?"]
-    >>> advice = simdb.tune([*questions, "My order has not arrived yet", "How can I pay?"])
+    >>> questions += ["My order has not arrived yet", "How can I return a product?"]
+    >>> advice = simdb.tune(questions)
     >>> advice.measure, advice.options.sketch
     ('jaccard', Simhash(shingle=1))
     """
