@@ -21,7 +21,7 @@ def members_of(owner):
     """Yield name, function and whether it is a property of the public members of a class."""
     for cls in owner.__mro__:
         for name, member in vars(cls).items() if cls.__module__.startswith("simdb") else ():
-            if name.startswith("_"):
+            if name.startswith("_") or getattr(owner, name) is not getattr(cls, name):
                 continue
             is_property = isinstance(member, property)
             function = member.fget if is_property else getattr(member, "__func__", member)
