@@ -36,6 +36,7 @@ SIZES = {
         "--documents 500 --bits 128 --exact 500",
     ],
     "edits": ["--images 3"],
+    "sql": ["-n 60 --sqlite 20"],
     "large": ["--documents 3k --noise .12 --tables psm psm-2 bphs4 --batches 16 --queries 200"],
 }
 # Many processes or many databases; `.ci/run` leaves them to `make test-all`.
