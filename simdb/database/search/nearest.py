@@ -99,8 +99,7 @@ class Wanted(NamedTuple):
         """Return what a caller wants; OptionError if it is invalid."""
         if not is_whole(k, 1):
             raise OptionError(f"k must be a whole number from 1 on, got {shown(k)}")
-        question = Question(recall=recall)
-        known = question.criterion(options, is_weighted=True).recall
+        known = Question(recall=recall).criterion(options, is_weighted=True).recall
         return cls(int(k), float(known), *parted(options, where))
 
 
@@ -161,8 +160,7 @@ def _of_sketches(state: State, sketches: Sketches, wanted: Wanted) -> Rows:
         which = np.flatnonzero(chosen & (sketches.states != EMPTY))
         if len(which):
             queries = sketches if len(which) == len(sketches) else sketches.taken(which)
-            found = _of_alike(state, queries, wanted, by_similarity=is_measured)
-            parts.append((which, found))
+            parts.append((which, _of_alike(state, queries, wanted, by_similarity=is_measured)))
     return gathered(len(sketches), parts)
 
 
@@ -174,10 +172,14 @@ def cosines(vectors: Sequence[Any], left: I64, right: I64) -> F32:
     return np.asarray(np.einsum("ij,ij->i", every[left], every[right]), np.float32)
 
 
-def _of_length_one(vectors: Sequence[Any]) -> F32:
-    """Return vectors divided by their lengths; one of zeros stays."""
+def _of_length_one(vectors: Sequence[Any], width: int | None = None) -> F32:
+    """Return vectors divided by their lengths; one of zeros stays.  `width`: of each."""
     try:
-        every = np.asarray([np.asarray(each, np.float32) for each in vectors], np.float32)
+        if not isinstance(vectors, np.ndarray):
+            vectors = [np.asarray(each, np.float32) for each in vectors]
+        every = np.array(vectors, np.float32)
+        if width not in (None, every.shape[-1]):
+            raise ValueError(f"{every.shape[-1]} and {width}")
     except (TypeError, ValueError) as error:
         raise InputError(f"vectors must be of numbers, as many in each: {error}") from error
     if len(every) and every.ndim != 2:
@@ -315,8 +317,7 @@ def _planned(state: State, recall: float, by_similarity: bool, step_seconds: flo
 
     def at_similarity(similarity: float) -> Criterion:
         # Steps are of what sketches estimate, as of vectors (2), whatever users see.
-        question = Question(similarity=similarity, recall=recall)
-        return question.criterion(options, is_weighted=True, content=2)
+        return Question(similarity, None, recall).criterion(options, is_weighted=True, content=2)
 
     def at_distance(distance: int) -> Criterion:
         return Question(distance=distance, recall=1.0).criterion(options, is_weighted=False)
@@ -372,23 +373,30 @@ class Reranking:
         vector of one is not known.
         """
         ordinals, at = live_ordinals(state.unmeasured(), 0, state.next_ordinal), 0
-        if len(ordinals) > most or not state.store.has_similarities:
+        if len(ordinals) > most or not state.store.has_similarities or not len(own):
             return None
         best, every = no_rows(len(own)), np.arange(len(own))
+        waiting, count = list[tuple[I64, Rows]](), 0
         least = np.where(sketches.states == WEIGHTED, -2, 2).astype(np.float32)[:, None]
         while at < len(ordinals):
             # All of the first documents are among the best so far.
-            some = ordinals[at : at + min(at + 4 * k, PRODUCTS // len(own) + 1)]
+            some = ordinals[at : at + min(3 * at + 4 * k, PRODUCTS // len(own) + 1)]
             at += len(some)
             vectors = self._get(state.identifiers(some).decode(some))
             if any(each is None for each in vectors):
                 return None
-            cosines = own @ _of_length_one([own[0], *vectors])[1:].T
-            queries, places = np.nonzero(cosines >= least)
+            cosines = own @ _of_length_one(vectors, own.shape[1]).T
+            # Much faster than to let numpy find both.
+            queries, places = np.divmod(np.flatnonzero(cosines >= least), len(some))
             offsets = offsets_of(np.bincount(queries, minlength=len(own)))
             unknown, found = np.zeros(len(places), np.uint8), cosines[queries, places]
-            both = (every, best), (every, Rows(offsets, some[places], unknown, found))
-            best = merged(len(own), both, by_similarity=True)
+            waiting.append((every, Rows(offsets, some[places], unknown, found)))
+            count += len(places)
+            # Later blocks have few: they are merged once there are as many as the best.
+            if at < len(ordinals) and count < len(best.ordinals):
+                continue
+            best = merged(len(own), [(every, best), *waiting], by_similarity=True)
+            waiting, count = [], 0
             full = np.flatnonzero(np.diff(best.offsets) >= k)
             least[full, 0] = best.similarities[best.offsets[full] + k - 1] - ROUNDED
             best = best.chosen(np.flatnonzero(best.similarities >= least[best.queries, 0]))
