@@ -159,7 +159,7 @@ def test_a_crowd_is_found_with_the_members_that_few_others_match(monkeypatch, tm
 
 def test_a_crowd_in_which_few_match_each_other_grows_while_it_is_compared(monkeypatch, tmp_path):
     """Copies in which two words differ: two in a hundred pairs match."""
-    monkeypatch.setattr(buckets, "CROWD_MIN", 64)
+    monkeypatch.setattr(buckets, "CROWD_MIN", 16)
     monkeypatch.setattr(buckets, "CROWD_ROOTS", 0)
     texts, compared, sweep = near_copies(400, changes=2), [], exhaustive.sweep_table
 

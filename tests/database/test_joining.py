@@ -131,6 +131,8 @@ def test_texts_decide_about_each_pair_of_near_documents_once(
     monkeypatch.setattr(buckets, "CROWD_ROOTS", 0)
     monkeypatch.setattr(buckets, "CROWD_MIN", 64)
     monkeypatch.setattr(polytopes, "AUTO", "polytope")
+    monkeypatch.setattr(exhaustive, "PIVOTS", 2)
+    monkeypatch.setattr(exhaustive, "PIVOTS_MOST", 2)
     texts = near_copies(300)
     grams = [set(zip(words, words[1:], words[2:], strict=False)) for words in map(str.split, texts)]
     matching = [
@@ -148,4 +150,4 @@ def test_texts_decide_about_each_pair_of_near_documents_once(
 
     assert [each.ids for each in clusters] == components(range(300), matching)
     assert len(pairs.left) == len(matching)
-    assert 4_000 < clusters.verification.judged <= 1.02 * pairs.verification.judged
+    assert 4_000 < clusters.verification.judged <= 1.1 * pairs.verification.judged

@@ -40,8 +40,8 @@ from simdb.database.state.state import State
 from simdb.plan import Criterion
 from simdb.storage import Table, layout
 
-# So many documents are compared with all others first, to meet crowds.
-PIVOTS = 4
+# So many documents are compared with all others first, to meet crowds, and at most before all are.
+PIVOTS, PIVOTS_MOST = 4, 32
 
 
 def scans_vectors(plan: Plan) -> bool:
@@ -85,8 +85,7 @@ def search_one(
     enough = SURE_SHARE if is_measured and first == 1 else first
     found = search_bits(state, int(sketches.bits[0]), plan, enough, judging)
     if is_measured and isinstance(found, list) and 0 < enough <= len(found):
-        matches = matches_of_one(state, sketches, criterion, found, most, enough)
-        if matches:
+        if matches := matches_of_one(state, sketches, criterion, found, most, enough):
             return matches
         found = search_bits(state, int(sketches.bits[0]), plan, 0, judging)
     if not isinstance(found, Rows):
@@ -175,7 +174,8 @@ def _without_crowds(
     """Yield matching pairs; the members of a crowd are compared with documents outside it only.
 
     A few documents from everywhere are compared with all others, and then twice as many each time
-    of those that are in no crowd by then, until all others are in crowds.
+    of those that are in no crowd by then, until all others are in crowds.  If no crowd is met soon,
+    all are compared in their order.
     """
     left, count = _searched(state, criterion, plan), PIVOTS
     while True:
@@ -184,6 +184,9 @@ def _without_crowds(
         outside = np.flatnonzero(is_outside)
         if not len(outside):
             break
+        if len(outside) == len(left.ordinals) and count > PIVOTS_MOST:
+            yield from compared(state, criterion, plan)
+            return
         is_left = np.ones(len(left.ordinals), np.bool_)
         is_left[outside[:: max(1, len(outside) // count)]] = False
         # The chosen documents come first: each is compared with all documents after it.
