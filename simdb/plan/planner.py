@@ -49,8 +49,10 @@ def choose(problem: Problem[Any]) -> Plan:
 def _never_less(problem: Problem[Any], plan: Plan) -> Plan:
     """Return the plan, or one that finds what is found for less recall or for more similarity.
 
-    Where comparing all documents for a lower recall finds more, they are compared.  If they are for
-    a higher similarity, nearly all documents as similar as that must be found here, too.
+    Where all documents are compared for a lower recall, they are for a greater one.  If they are
+    for a higher similarity, nearly all documents as similar as that must be found here, too.  Two
+    ways of probing find different shares of what is more similar than asked, so those for little
+    recall are not told apart.
     """
     criterion = problem.criterion
     if plan.method == EXHAUSTIVE or criterion.similarity is None:
@@ -60,13 +62,18 @@ def _never_less(problem: Problem[Any], plan: Plan) -> Plan:
         changed = replace(criterion, **changes)
         return preferred(changed, _candidates(replace(problem, criterion=changed)))
 
-    lower = [each for each in LOWER if each < criterion.recall]
-    least = max((choice(recall=each).recall for each in lower), default=0.0)
+    lower = [choice(recall=each) for each in LOWER if each < criterion.recall]
+    every = _candidates(problem)
+    if any(each.method == EXHAUSTIVE for each in lower):
+        return preferred(criterion, [each for each in every if each.method == EXHAUSTIVE])
+    least = max((each.recall for each in lower), default=0.0)
     if least > plan.recall:
-        return preferred(replace(criterion, recall=least), _candidates(problem))
+        return preferred(replace(criterion, recall=least), every)
     higher = [each for each in HIGHER if each > criterion.similarity]
-    is_low = criterion.recall < LOOKED_UP_LEAST
-    if is_low and any(choice(similarity=each).method == EXHAUSTIVE for each in higher):
+    if criterion.recall < LOOKED_UP_LEAST and (
+        plan.method in probing.METHODS
+        or any(choice(similarity=each).method == EXHAUSTIVE for each in higher)
+    ):
         return choice(recall=LOOKED_UP_LEAST)
     return plan
 

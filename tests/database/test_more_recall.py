@@ -57,6 +57,11 @@ def test_more_recall_never_finds_less(filled, is_calibrated):
         pairs = (filled.find_all(similarity=similarity, recall=each) for each in RECALLS)
         found = [len(each.distance) for each in pairs]
         assert found == sorted(found)
+        matches = (
+            filled.query_many(TEXTS[:500], similarity=similarity, recall=each) for each in RECALLS
+        )
+        found = [len(each.ids) for each in matches]
+        assert found == sorted(found)
 
 
 @pytest.mark.parametrize("recall", [0.5, 0.8, 0.95, 1.0])

@@ -208,13 +208,15 @@ def test_a_distance_is_answered_at_its_recall_whatever_is_cheapest(distance, rec
         assert plan.cost_seconds <= exact.cost_seconds
 
 
+@pytest.mark.parametrize("polytopes", [0, 4])
 @pytest.mark.parametrize("is_swept", [False, True], ids=["queries", "pairs"])
-def test_a_harder_question_is_not_planned_to_find_less(is_swept):
+def test_a_harder_question_is_not_planned_to_find_less(is_swept, polytopes):
     recalls, similarities = (0.5, 0.7, 0.9, 0.95, 0.98, 0.995), (0.96, 0.92, 0.88, 0.84, 0.8, 0.7)
     for count in (1_000, 20_000, 50_000, 100_000, 200_000):
         stored = replace(
-            population(count, blocks=1), is_swept=is_swept, vector_bytes=64, polytope_tables=4,
-            polytope_runs=(PolytopeRun(count, 18),), gathered_tables=(8, 16) if is_swept else (),
+            population(count, blocks=1), is_swept=is_swept, vector_bytes=64,
+            polytope_tables=polytopes, polytope_runs=(PolytopeRun(count, 18),) * (polytopes > 0),
+            gathered_tables=(8, 16) if is_swept and polytopes else (),
         )  # fmt: skip
         plans = {
             (similarity, wanted): choose(
@@ -229,4 +231,8 @@ def test_a_harder_question_is_not_planned_to_find_less(is_swept):
             assert all(each.recall >= plan.recall for each in more)
             if plan.method == "exhaustive":
                 assert all(each.recall >= 0.95 for each in less)
+                assert all(each.method == "exhaustive" for each in more)
+            # Of two ways of probing the one for more recall can find less of easy documents.
+            if plan.method in ("psm", "multiprobe") and wanted < 0.95:
+                assert plan.theta == plans[similarity, 0.95].theta
             assert plan.method != "bphs" or plan.recall >= 0.95
