@@ -32,9 +32,7 @@ ID_TYPES = {str: ("VARCHAR", "string"), int: ("BIGINT", "int64"), bytes: ("BLOB"
 
 
 def register(connection: Any, database: Reading[Any], *, ids: str = "auto") -> tuple[str, ...]:
-    """Make the SQL functions of `database` on a connection; return the names that it then has.
-
-    `connection`: of sqlite3, apsw or DuckDB.  The functions are:
+    """Make the functions of a database on a connection of SQL.
 
     * `simdb_distance(a, b)`: the number of bits in which the fingerprints or hashes of two
       documents differ.
@@ -42,21 +40,39 @@ def register(connection: Any, database: Reading[Any], *, ids: str = "auto") -> t
     * `near(document, similarity_min, distance_max)`: a table of the matches that `Database.query`
       finds, with the columns id, distance and similarity.  The thresholds can be left out or NULL.
       The module sqlite3 cannot make tables, so a connection of it has only the next function.
-    * `simdb_near(document, similarity_min, distance_max)`: the same matches as one value: in SQLite
-      a JSON array of objects, for `json_each`; in DuckDB, which needs all three arguments, a list
-      of structs.
+    * `simdb_near(document, similarity_min, distance_max)`: the same matches as one value.  In
+      SQLite it is a JSON array of objects, for `json_each`; in DuckDB, which needs all three
+      arguments, a list of structs.
 
-    A document is a text, or a blob of it in UTF-8; a whole number is a ready fingerprint, and a
-    negative n means n + 2**64.  In a database of `Bits` it is hexadecimal text or a blob.  NULL
-    gives NULL, or no matches.
+    A document is a text, or a blob of it in UTF-8.  A whole number is a ready fingerprint, and a
+    negative n means n + 2**64.  In a database of `Bits` a document is hexadecimal text or a blob.
+    NULL gives NULL, or no matches.
 
-    `ids`: "auto" returns ids as they are; "text" returns all as text, bytes in hexadecimal digits.
-    In DuckDB a column of ids has one type, that of the first document stored when you register.
-    SQLite has no whole numbers of 2**63 or more, so such ids are text.
+    Parameters
+    ----------
+    connection : sqlite3.Connection, apsw.Connection or duckdb.DuckDBPyConnection
+        The connection.  To register again replaces the functions.
+    database : Database, ShardedDatabase or Snapshot
+        What the functions read; each call sees the last commit.
+    ids : {"auto", "text"}
+        "auto" returns ids as they are.  In DuckDB a column of ids has one type, that of the first
+        document stored now; SQLite has no whole numbers of 2**63 or more, so they are text there.
+        "text" returns all ids as text, bytes in hexadecimal digits.
 
-    To register again replaces the functions.  Raises OptionError for another kind of connection or
-    database, and without pyarrow, which DuckDB needs.  In DuckDB, register outside of a
-    transaction, and once for a connection and its cursors, which have all but the table.
+    Returns
+    -------
+    tuple of str
+        The names of the functions, and of the table if the connection can have it.
+
+    Raises
+    ------
+    OptionError
+        For another kind of connection or database, or without pyarrow, which DuckDB needs.
+
+    Notes
+    -----
+    In DuckDB, register outside of a transaction, and once for a connection and its cursors, which
+    have all but the table.
     """
     one_of("ids", ids, arrow.IDS)
     functions = _Functions(database, ids)
