@@ -39,6 +39,7 @@ IMPORTERS = {
     "pyarrow": ["core"],
     "zstandard": ["files"],
     "fsspec": ["files"],
+    "fastwarc": ["files"],
     "charset_normalizer": ["core"],
     "pyspark": ["spark"],
     "jinja2": ["jobs"],

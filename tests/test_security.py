@@ -29,7 +29,7 @@ IMPORTING = {
     "sketch/normalisation.py", "sketch/pipeline.py", "sketch/markup.py", "core/arrow.py",
     "core/cold.py", "core/checks.py", "sketch/vectors.py",
     "core/previews.py", "cli/mcp.py", "jobs/report/page.py", "core/compression.py",
-    "files/content.py", "files/remote.py",
+    "files/content.py", "files/remote.py", "files/crawls.py", "files/mail.py",
     "core/decoding.py", "spark/frames.py", "core/progress.py",
 }  # fmt: skip
 

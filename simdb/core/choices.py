@@ -12,7 +12,7 @@ passes such an argument on can name its type: `def find(method: simdb.core.choic
 `NumbersName`: "same", "any".
 `PartName`: "document", "paragraph", "line", "sentence".
 `ErrorsName`: "strict", "replace".
-`FormatName`: "jsonl", "csv", "tsv", "parquet", "arrow", "text", "lines".
+`FormatName`: "jsonl", "csv", "tsv", "parquet", "arrow", "text", "lines", "warc", "mbox".
 `NullName`: "keep", "drop", "error".
 `ConflictName`: "same", "skip", "replace", "error".
 `MissingName`: "error", "skip".
@@ -49,7 +49,7 @@ ActionName = Literal["drop", "cut", "mark"]
 NumbersName = Literal["same", "any"]
 PartName = Literal["document", "paragraph", "line", "sentence"]
 ErrorsName = Literal["strict", "replace"]
-FormatName = Literal["jsonl", "csv", "tsv", "parquet", "arrow", "text", "lines"]
+FormatName = Literal["jsonl", "csv", "tsv", "parquet", "arrow", "text", "lines", "warc", "mbox"]
 NullName = Literal["keep", "drop", "error"]
 ON_NULL = DROP, KEEP, ERROR = ("drop", "keep", "error")
 ConflictName = Literal["same", "skip", "replace", "error"]

@@ -3,10 +3,11 @@
 The encoding of some bytes is the first of these that is there:
 
 1. the byte order mark of UTF-8, UTF-16 or UTF-32;
-2. of bytes that begin like HTML or XML, the charset that they declare: `<meta charset>`,
+2. the charset that came with them, in the header of a page of a crawl or of a part of a mail;
+3. of bytes that begin like HTML or XML, the charset that they declare: `<meta charset>`,
    `<meta http-equiv>` or `<?xml encoding>` in the first 1,024 bytes, with the labels of browsers;
-3. `encoding=`, `--encoding`: UTF-8 if none is given;
-4. a guess, only if that is the word "guess".
+4. `encoding=`, `--encoding`: UTF-8 if none is given;
+5. a guess, only if that is the word "guess".
 
 Bytes that are valid UTF-8, and have more than ASCII, are UTF-8 whatever else they declare: a
 crawler stored the page again and left its declaration.  A declared charset in which the bytes are
@@ -177,23 +178,31 @@ def marked_or(head: bytes, encoding: str) -> str:
     return marked or encoding
 
 
-def decoded(content: bytes, encoding: str = UTF8, errors: str = "strict") -> str:
+def decoded(
+    content: bytes, encoding: str = UTF8, errors: str = "strict", label: str | None = None
+) -> str:
     """Return the text of some bytes, by the rules of this module.
 
     `encoding`: from `known_encoding`.  `errors`: "strict" raises UnicodeDecodeError, "replace" puts
-    U+FFFD in place of invalid bytes.  Raises InputError for bytes that are no text.
+    U+FFFD in place of invalid bytes.  `label`: the charset that came with the bytes, as it was
+    written there, and empty if none did; binary content is then refused.  Raises InputError for
+    bytes that are no text.
     """
     settled = marked_or(content, "")
-    if not settled and (declared := _declared(content)):
+    if label is not None and not settled and b"\0" in content[:HEAD_BYTES]:
+        settled = encoding_of(content[:HEAD_BYTES])
+    declared = [] if settled else [*filter(None, (_codec(label or ""), _declared(content)))]
+    if declared:
         text = _if_valid(content, UTF8)
         if text is not None and not text.isascii():
             return text
-        text = _if_valid(content, declared)
-        if text is not None:
-            return text
+        for each in declared:
+            text = _if_valid(content, each)
+            if text is not None:
+                return text
         # Of what fits nothing, the page itself knows best; UTF-8 is no choice of the caller's.
         is_chosen = without_mark(encoding) != UTF8
-        settled = encoding if is_chosen else declared
+        settled = encoding if is_chosen else declared[0]
     return _decode(content, settled or marked_or(content, encoding), errors)
 
 
@@ -356,12 +365,15 @@ def _declared(content: bytes) -> str | None:
         return None
     head = COMMENT.sub(b"", content[:DECLARED_BYTES])
     label = _label(head) if PAGE_START.match(head) else None
-    if label is None:
-        return None
-    known = label.decode("ascii", "replace").lower().removeprefix("x-")
+    return _codec(label.decode("ascii", "replace")) if label else None
+
+
+def _codec(label: str) -> str | None:
+    """Return the codec for the label of an encoding, None if there is none."""
+    known = label.lower().removeprefix("x-")
     try:
         name = codecs.lookup(ALIASES.get(known, known)).name
-    except LookupError:
+    except (LookupError, ValueError):
         return None
     name = READ_AS.get(name, name)
     return name if KNOWN.match(name) else None

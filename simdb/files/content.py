@@ -13,6 +13,7 @@ import os
 import re
 import stat
 import sys
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import IO, Any, BinaryIO
@@ -54,7 +55,12 @@ HTML_START = re.compile(
 # The first byte of a text that can match: that of "<" or of white space in UTF-8.
 MAY_BEGIN = np.isin(np.arange(256), [*b"<", *range(9, 14), *range(28, 33), 0xC2, 0xE1, 0xE2, 0xE3])
 # The classes of the standard library, which some builds of Python lack.
-FILES = {GZIP: ("gzip", "GzipFile"), BZIP2: ("bz2", "BZ2File"), XZ: ("lzma", "LZMAFile")}
+FILES = {BZIP2: ("bz2", "BZ2File"), XZ: ("lzma", "LZMAFile")}
+# How a member of gzip begins, and what asks zlib for its header and its checksum.
+DEFLATED = b"\x1f\x8b\x08"
+GZIP_WINDOW = 16 + zlib.MAX_WBITS
+# Behind the start of a damaged member, the next one is looked for in so many bytes once more.
+AGAIN_BYTES = 1 << 20
 
 
 class Amount:
@@ -146,8 +152,11 @@ def opened(path: str, *, is_counted: bool = True) -> Iterator[io.BufferedReader]
         found = (end for magic, end in MAGICS.items() if head.startswith(magic))
         packed = next(found, next(filter(name.endswith, COMPRESSIONS), ""))
         if packed:
-            inner = held.enter_context(packed_file(file, packed))
-            file = io.BufferedReader(_Unpacked(inner, packed), BUFFER_BYTES)
+            pieces = _members(file)
+            if packed != GZIP:
+                inner = held.enter_context(packed_file(file, packed))
+                pieces = (piece for piece in iter(lambda: inner.read1(BUFFER_BYTES), b""))
+            file = io.BufferedReader(_Unpacked(pieces, packed), BUFFER_BYTES)
         yield file
 
 
@@ -264,17 +273,23 @@ def _explained_decoding(error: UnicodeDecodeError) -> str:
 
 
 class _Unpacked(io.RawIOBase):
-    """The decompressed bytes of a stream; InputError if they are damaged."""
+    """The decompressed bytes of a stream; InputError if they are damaged.
 
-    def __init__(self, stream: Any, packed: str) -> None:
-        self._stream, self._name = stream, {GZIP: "gzip", ZSTD: "zstd"}.get(packed, packed[1:])
+    After that a gzip file goes on with its next member, and any other stream is at its end.
+    """
+
+    def __init__(self, pieces: Iterator[bytes | Exception], packed: str) -> None:
+        self._pieces, self._held = pieces, b""
+        self._name = {GZIP: "gzip", ZSTD: "zstd"}.get(packed, packed[1:])
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any, /) -> int:
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         try:
-            return int(self._stream.readinto(buffer))
+            piece = self._held or next(self._pieces, b"")
+            if isinstance(piece, Exception):
+                raise piece
         except InputError:
             raise
         except Exception as error:  # each library has errors of its own
@@ -283,6 +298,41 @@ class _Unpacked(io.RawIOBase):
             raise InputError(
                 f"damaged {self._name} data ({error}); create or download the file again"
             ) from error
+        part, self._held = piece[: len(buffer)], piece[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+
+def _members(file: io.BufferedReader) -> Iterator[bytes | Exception]:
+    """Yield the decompressed bytes of a gzip file, and an error in place of a damaged member.
+
+    The last bytes of a member come when its checksum was right, except that what a pipe has is
+    given at once.
+    """
+    rest = b""
+    while rest := (rest or file.read1(BUFFER_BYTES)):
+        seen = piece = rest.lstrip(b"\0")  # zeros may fill up the place before a member
+        member, held, rest = zlib.decompressobj(GZIP_WINDOW), b"", b""
+        try:
+            while seen and not member.eof:
+                held += member.decompress(piece, BUFFER_BYTES + 1 - len(held))
+                piece = member.unconsumed_tail
+                if len(held) > BUFFER_BYTES or (held and not piece and may_wait(file)):
+                    yield held[:BUFFER_BYTES]
+                    held = held[BUFFER_BYTES:]
+                if not piece and not member.eof:
+                    piece = file.read1(BUFFER_BYTES)
+                    seen = seen + piece if len(seen) < AGAIN_BYTES else piece
+                    if not piece:
+                        raise EOFError("it ends before the end of its last member")
+            if held:
+                yield held
+            rest = member.unused_data
+        except (zlib.error, EOFError) as error:
+            yield error
+            while (start := seen.find(DEFLATED, 1)) < 0 and (piece := file.read1(BUFFER_BYTES)):
+                seen = seen[-len(DEFLATED) :] + piece
+            rest = seen[start:] if start > 0 else b""
 
 
 class _Waiting(io.RawIOBase):
@@ -322,4 +372,4 @@ def packed_file(file: IO[bytes], compression: str, mode: str = "rb") -> Any:
         return load_arrow("reading .zst").CompressedInputStream(file, "zstd")
     module, name = FILES[compression]
     made = getattr(installed(module, f"{compression} needs the module {module} of Python"), name)
-    return made(fileobj=file, mode=mode) if compression == GZIP else made(file, mode)
+    return made(file, mode)

@@ -14,20 +14,25 @@ from simdb.files.remote import check_remote, is_remote
 
 JSONL, JSON, CSV, TSV, PARQUET, ARROW = "jsonl", "json", "csv", "tsv", "parquet", "arrow"
 TEXT, LINES = "text", "lines"
+WARC, MBOX = "warc", "mbox"
 # What the first bytes must show when they are read.
 UNDECIDED = ""
 # Of outputs only.
 ARROW_STREAM, PATHS, FOLDER, SHARDS = "Arrow stream", "paths", "folder", "shards"
 ENDINGS = {
     ".jsonl": JSONL, ".ndjson": JSONL, ".jl": JSONL, ".jsonlines": JSONL, ".json": JSON,
-    ".csv": CSV, ".tsv": TSV, ".parquet": PARQUET, ".arrow": ARROW, ".feather": ARROW,
-    ".ipc": ARROW,
+    ".csv": CSV, ".tsv": TSV, ".warc": WARC, ".wet": WARC, ".mbox": MBOX,
+    ".parquet": PARQUET, ".arrow": ARROW, ".feather": ARROW, ".ipc": ARROW,
 }  # fmt: skip
 # Endings of files that are no text, and that no reader here takes.
 UNREADABLE = (
     ".7z", ".avro", ".br", ".db", ".h5", ".lz4", ".lzma", ".npy", ".npz", ".ods", ".orc",
-    ".pickle", ".pkl", ".rar", ".sqlite", ".tar", ".tgz", ".warc", ".xls", ".xlsx", ".zip",
+    ".pickle", ".pkl", ".rar", ".sqlite", ".tar", ".tgz", ".xls", ".xlsx", ".zip",
 )  # fmt: skip
+# No output has these.
+READ_ONLY = (WARC, MBOX)
+# One message in a file, which is one document.
+MAIL = ".eml"
 DELIMITERS = {CSV: ",", TSV: "\t"}
 ROWS = (PARQUET, ARROW, ARROW_STREAM)
 # The endings of outputs that messages list.
@@ -92,9 +97,16 @@ def output_format(path: str, option: str, endings: Mapping[str, str] = TABLES) -
 
 def named(source: str) -> str:
     """Return the kind that the end of a name says, `UNDECIDED` if it says none."""
+    if is_mail(source):
+        return TEXT
     inner = unpacked(source)
     kind = ENDINGS.get(os.path.splitext(inner)[1], UNDECIDED)
     return UNDECIDED if kind in ROWS and inner != source.lower() else kind
+
+
+def is_mail(source: str) -> bool:
+    """Return whether the end of a name says that a file holds one message."""
+    return unpacked(source).endswith(MAIL)
 
 
 def names_output(name: str) -> bool:

@@ -34,7 +34,7 @@ from typing import IO, Any
 from simdb.core.compression import load_zstd
 from simdb.core.errors import Error, FullError, OptionError, full_disk
 from simdb.core.threads import AHEAD, mapped, thread_count
-from simdb.files.content import packed_file
+from simdb.files.content import GZIP_WINDOW, packed_file
 from simdb.files.formats import FOLDER, GZIP, SHARDS, STANDARD_OUTPUT, ZSTD, Format
 from simdb.files.remote import RemoteFiles, is_remote, remote_place
 from simdb.storage import TemporaryFolder, sync_directory
@@ -46,8 +46,6 @@ BEFORE = ".before"
 Staying = Mapping[str, Collection[str] | None]
 LEVEL = 6
 MEMBER_BYTES = 1 << 20
-# Asks zlib for the header and the checksum of gzip.
-WINDOW = 16 + zlib.MAX_WBITS
 
 
 def check_outputs(
@@ -685,5 +683,5 @@ def zstd_writer(file: IO[bytes], threads: int) -> Any:
 
 
 def _member(content: bytes) -> bytes:
-    compressor = zlib.compressobj(LEVEL, zlib.DEFLATED, WINDOW)
+    compressor = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP_WINDOW)
     return compressor.compress(content) + compressor.flush()

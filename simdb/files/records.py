@@ -21,7 +21,7 @@ from simdb.core.errors import FieldError, InputError
 from simdb.core.fields import Field, FieldName, RepeatedNames, field_named
 from simdb.core.text_sketch import TextSketch
 from simdb.core.values import dataclass, fields, replace
-from simdb.files.content import explained, markup_hint, page_position
+from simdb.files.content import CONTENT_ERRORS, explained, markup_hint, page_position
 from simdb.files.origins import NOWHERE, Origins
 from simdb.files.rows import text_form, waiting_line
 
@@ -331,6 +331,24 @@ def batched(found: Iterable[Record | InputProblem]) -> Found:
         yield batch_of(records)
 
 
+def made(
+    found: Iterable[Any], name: str, make: Callable[[Any, int], Record | None], first: int = 1
+) -> Iterator[Record | InputProblem]:
+    """Yield the record that `make` makes of each thing that was found, and of its number.
+
+    An error, raised by `make` or found in place of a record, becomes a problem.
+    """
+    for position, each in enumerate(found, first):
+        try:
+            if isinstance(each, InputError):
+                raise each
+            record = make(each, position)
+            if record is not None:
+                yield record
+        except CONTENT_ERRORS as error:
+            yield InputProblem.at(name, position, error)
+
+
 def checked(
     found: Found, reading: SourceOptions, names: Collection[FieldName] | None = None
 ) -> Found:
@@ -520,7 +538,8 @@ def valid_text(text: str, subject: str, reading: SourceOptions) -> str:
 
     `subject` is the start of the message, such as "the field 'text' holds ".
     """
-    if text.isascii() or not SURROGATES.search(text):
+    with suppress(UnicodeEncodeError):  # to encode it is faster than to search in it
+        text.encode()
         return text
     if reading.errors != "replace":
         raise InputError(f"{subject}{_undecoded(text, reading.encoding)}")

@@ -30,7 +30,7 @@ from simdb.core.errors import InputError
 from simdb.core.fields import field_named
 from simdb.core.threads import streamed, thread_count
 from simdb.files import records
-from simdb.files.content import AMOUNT, CONTENT_ERRORS
+from simdb.files.content import AMOUNT
 from simdb.files.formats import ARROW, ARROW_FILE, ARROW_MAGICS, PARQUET, ROWS, named
 from simdb.files.pieces import RowRange, changed
 from simdb.files.remote import is_remote, open_remote
@@ -253,10 +253,9 @@ def _columns(
 def _records(
     rows: Any, reading: records.SourceOptions, name: str, first: int
 ) -> Iterator[records.Record | records.InputProblem]:
-    for position, row in enumerate(rows_with_bytes(rows), first):
-        try:
-            text = field_named(reading.text_field).of(row)
-            size = records.byte_count(text) if isinstance(text, str) else 0
-            yield records.make_record(row, reading, source=name, position=position, size_bytes=size)
-        except CONTENT_ERRORS as error:
-            yield records.InputProblem.at(name, position, error)
+    def make(row: dict[str, Any], position: int) -> records.Record:
+        text = field_named(reading.text_field).of(row)
+        size = records.byte_count(text) if isinstance(text, str) else 0
+        return records.make_record(row, reading, source=name, position=position, size_bytes=size)
+
+    return records.made(rows_with_bytes(rows), name, make, first)

@@ -13,6 +13,7 @@ does, if it is given, and otherwise the first bytes of the content, decompressed
 compressed:
 
 * the marks of Parquet and Arrow;
+* the first line of WARC, and the first lines of a mailbox;
 * JSON lines, or one JSON array of objects;
 * CSV or TSV, if the first row has the field with the text and at least one other field, and most of
   the next rows have as many cells.
@@ -40,8 +41,9 @@ from simdb.core.arrow import load_arrow
 from simdb.core.decoding import GUESS, MARK, MARKS, UTF8_MARKED
 from simdb.core.errors import FieldError, InputError, OptionError
 from simdb.core.fields import distinct, field_named
+from simdb.core.previews import counted
 from simdb.core.threads import mapped, read_ahead, thread_count
-from simdb.files import content, formats
+from simdb.files import content, crawls, formats, mail
 from simdb.files.json_records import read_json, read_lines as read_json_lines
 from simdb.files.origins import Origins
 from simdb.files.records import (
@@ -53,6 +55,7 @@ from simdb.files.records import (
     byte_count,
     check_id,
     checked,
+    made,
     place,
     valid_name,
     valid_text,
@@ -77,6 +80,7 @@ READERS: dict[str, Callable[[io.BufferedReader, str, SourceOptions], Found]] = {
     formats.JSONL: read_json_lines, formats.JSON: read_json,
     **{kind: partial(read_table, delimiter=each) for kind, each in formats.DELIMITERS.items()},
     formats.LINES: lambda stream, name, reading: batched(read_lines(stream, name, reading)),
+    formats.WARC: crawls.read_crawl, formats.MBOX: mail.read_mailbox,
 }  # fmt: skip
 # What programs write beside data: Spark, Hive, Delta Lake and Hugging Face's datasets.
 ASIDE = re.compile(
@@ -193,7 +197,10 @@ def left_out_note() -> str | None:
         f" left out, such as {valid_name(name)}"
         for folder, (count, name) in LEFT_OUT.items()
     ]
+    if others := crawls.LEFT_OUT.total():
+        notes.append(f"{counted(others, 'record')} of crawls left out: neither page nor text")
     LEFT_OUT.clear()
+    crawls.LEFT_OUT.clear()
     return "; ".join(notes) or None
 
 
@@ -228,19 +235,16 @@ def read_lines(
     stream: io.BufferedReader, name: str, reading: SourceOptions
 ) -> Iterator[Record | InputProblem]:
     """Yield each line of a stream as a document with the id `FILE:LINE`."""
-    lines = io.TextIOWrapper(stream, reading.encoding, reading.stream_errors)
-    for position, line in enumerate(lines, 1):
-        where = place(name, position)
-        try:
-            text = valid_text(line.rstrip("\n"), "", reading)
-            document = reading.read_as(text)
-        except InputError as error:
-            yield InputProblem.at(name, position, error)
-            continue
-        yield Record(
-            id=where, text=document, source=name, position=position, size_bytes=byte_count(line),
+
+    def make(line: str, position: int) -> Record:
+        where, text = place(name, position), valid_text(line.rstrip("\n"), "", reading)
+        return Record(
+            id=where, text=reading.read_as(text), source=name, position=position,
+            size_bytes=byte_count(line),
             line=_line("", where, text, reading) if reading.has_lines else None,
         )  # fmt: skip
+
+    return made(io.TextIOWrapper(stream, reading.encoding, reading.stream_errors), name, make)
 
 
 def read_folder(
@@ -304,6 +308,11 @@ def read_document(path: str, reading: SourceOptions) -> Record | InputProblem:
     try:
         check_id(name)
         with content.opened(path) as stream:
+            if formats.is_mail(path):
+                message = stream.read(content.DOCUMENT_BYTES_MAX + 1)
+                found = mail.read_message(message, name, reading)
+                is_path = reading.has_paths and reading.has_lines
+                return replace(found, line=_line(path, "", "", reading)) if is_path else found
             text, size = content.read_text(stream, reading.encoding, reading.errors)
         document = reading.read_as(text.strip() if reading.digits else text)
     except content.CONTENT_ERRORS as error:
@@ -431,8 +440,10 @@ def _records(path: str, name: str, kind: str, reading: SourceOptions) -> Found:
             origins = reading.origins or held.enter_context(Origins())
             yield from read_rows(origins.spooled(path, stream), name, reading)
         else:
-            encoding = content.settled_encoding(stream, reading.encoding)
-            yield from READERS[kind](stream, name, replace(reading, encoding=encoding))
+            if kind not in formats.READ_ONLY:  # their records have encodings of their own
+                encoding = content.settled_encoding(stream, reading.encoding)
+                reading = replace(reading, encoding=encoding)
+            yield from READERS[kind](stream, name, reading)
 
 
 def _guarded(name: str, found: Found) -> Found:
@@ -579,6 +590,11 @@ def holds_records(source: str, reading: SourceOptions) -> bool:
 
 def read_one(path: str, reading: SourceOptions) -> str:
     """Return the text of a file or a stream that is one document; InputError for records."""
+    if formats.is_mail(path):
+        found = read_document(path, reading)
+        if isinstance(found, InputProblem):
+            raise InputError(f"{found.where}: {found.reason}")
+        return found.text
     try:
         with content.opened(path) as stream:
             if _sniffed(stream, reading, is_named=True) == formats.TEXT:
@@ -602,8 +618,8 @@ def stream_kind(stream: io.BufferedReader, name: str, reading: SourceOptions) ->
         f" {field_named(reading.text_field).label!r}, or text",
         python="copy it into a file whose name ends in .jsonl, .csv, .tsv, .parquet or .arrow, or"
         " give a list of texts",
-        command="say which by --format jsonl, csv, tsv, parquet, arrow, text (one document) or"
-        " lines",
+        command="say which by --format jsonl, csv, tsv, parquet, arrow, warc, mbox, text (one"
+        " document) or lines",
     )
 
 
@@ -618,6 +634,9 @@ def _sniffed(stream: io.BufferedReader, reading: SourceOptions, *, is_named: boo
         return formats.PARQUET
     if head.startswith(formats.ARROW_MAGICS):
         return formats.ARROW
+    for beginning, kind in ((crawls.FIRST_LINE, formats.WARC), (mail.MAILBOX, formats.MBOX)):
+        if beginning.match(head):
+            return kind
     text = _decoded(head, reading.encoding)
     is_whole = is_named is not None and len(head) < content.BUFFER_BYTES
     whole = text if is_whole else text.rpartition("\n")[0] or text  # the last line may be cut off

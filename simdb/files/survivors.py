@@ -257,11 +257,19 @@ def all_rows(pieces: Iterator[Piece]) -> Iterator[Row]:
 def _shards(sources: Sequence[str]) -> dict[str, str]:
     """Return the path of the file of each source in a folder of outputs.
 
-    It is the path of the source below the folder that all sources share.
+    It is the path of the source below the folder that all sources share; `.jsonl` is added to the
+    name of what is never written.
     """
     places = {each: os.path.abspath(each.replace("://", "/")) for each in sources}
     shared = os.path.commonpath([os.path.dirname(place) for place in places.values()])
-    return {each: os.path.relpath(place, shared) for each, place in places.items()}
+    return {each: _named(os.path.relpath(place, shared)) for each, place in places.items()}
+
+
+def _named(path: str) -> str:
+    """Return the path of the output for a source with this path."""
+    stop = len(formats.unpacked(path))
+    is_other = formats.named(path) in formats.READ_ONLY
+    return f"{path[:stop]}.jsonl{path[stop:]}" if is_other else path
 
 
 def _check_shards(output: str, sources: Sequence[str]) -> list[str]:

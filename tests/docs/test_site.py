@@ -24,6 +24,7 @@ JOBS = {
     "contained": doc_preparation.library,
     "agents": lambda place: None,
     "sql": lambda place: None,
+    "crawls": doc_preparation.crawls,
     "crawlers": doc_preparation.night,
 }
 # Pages whose reader has names at hand, with what defines them.
@@ -110,7 +111,10 @@ NAMES = {
     "nearest": STORED + "import numpy as np\nstored_labels = np.arange(100)\n",
     "from-others": OLD,
 }
-NEEDED = {"images": ["PIL", "imagehash"], "tlsh": ["tlsh"], "thresholds": ["jinja2"]}
+NEEDED = {
+    "images": ["PIL", "imagehash"], "tlsh": ["tlsh"], "thresholds": ["jinja2"],
+    "crawls": ["fastwarc"],
+}  # fmt: skip
 # tests/test_recipes.py runs forked processes, tests/integrations the service.  Spark needs Java:
 # tests/spark runs its verbs, tests/distributed what needs none.
 ELSEWHERE = {"processes", "spark"}
@@ -140,6 +144,8 @@ def test_the_tutorial_runs_and_shows_what_it_prints(place):
 
 @pytest.mark.parametrize("name", JOBS)
 def test_a_job_runs_and_shows_what_it_prints(place, name):
+    for needed in NEEDED.get(name, []):
+        pytest.importorskip(needed)
     JOBS[name](place)
     page = Page(f"how-to/{name}.md", place)
 

@@ -115,7 +115,7 @@ def test_an_ending_that_is_not_read_is_an_error_that_names_the_known_ones(name):
         check_sources([name], SourceOptions())
 
     assert f"ends in {os.path.splitext(name)[1]}, which is not read" in str(caught.value)
-    assert ".jsonl, .ndjson, .jl, .jsonlines, .json, .csv, .tsv, .parquet" in str(caught.value)
+    assert ".jsonl, .ndjson, .jl, .jsonlines, .json, .csv, .tsv, .warc" in str(caught.value)
     assert ".gz, .zst, .bz2 or .xz" in str(caught.value)
 
 

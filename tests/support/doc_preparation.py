@@ -69,6 +69,41 @@ def night(place):
         write_lines(place / "night" / f"part-{number}.jsonl.gz", rows, gzip.open)
 
 
+def crawls(place):
+    """Make two compressed crawls, and three messages as a mailbox and in a folder.
+
+    One page, and one message, is nearly the same as another.
+    """
+    texts = [HARBOUR, BREAD, f"{HARBOUR} today", NEST]
+    pages = [
+        ("response", "application/http", "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+         f"<p>{text}</p>") for text in texts
+    ]  # fmt: skip
+    asked = ("request", "application/http", "GET / HTTP/1.1\r\n\r\n")
+    about = ("warcinfo", "application/warc-fields", "software: a crawler\r\n")
+    for number, records in ((1, [about, asked, *pages[:2]]), (2, [asked, *pages[2:]])):
+        with open(place / f"night-{number}.warc.gz", "wb") as file:
+            for kind, own, content in records:
+                address = 2 * number - 1 + (content.endswith(("oven</p>", "year</p>")))
+                head = (
+                    f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: http://a.org/{address}\r\n"
+                    f"WARC-Date: 2026-01-02T03:04:05Z\r\nContent-Type: {own}\r\n"
+                    f"Content-Length: {len(content)}\r\n\r\n"
+                )
+                file.write(gzip.compress(f"{head}{content}\r\n\r\n".encode()))
+    (place / "mails").mkdir()
+    with open(place / "list.mbox", "w", encoding="utf-8") as box:
+        for number, text in enumerate([HARBOUR, f"{HARBOUR} today", NEST], 1):
+            message = (
+                f"Message-ID: <{number}@ostrand.org>\nDate: Fri, 2 Jan 2026 03:04:05 +0000\n"
+                "From: Ann <ann@ostrand.org>\n"
+                f"Subject: =?utf-8?q?The_caf=C3=A9_at_the_harbour?=\n\n{text}\n"
+            )
+            box.write(f"From ann@ostrand.org Fri Jan  2 03:04:05 2026\n{message}\n")
+            name = {1: "1", 2: "copy", 3: "2"}[number]
+            (place / "mails" / f"{name}.eml").write_text(message, encoding="utf-8")
+
+
 def parts(place):
     """Make pages that share lines, and one more."""
     harbour, letter = "the harbour master of Ostrand counts the ships", "to our weekly letter"

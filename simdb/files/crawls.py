@@ -1,0 +1,155 @@
+"""Crawls: reads the pages and texts of WARC files.
+
+The records of a WARC file follow each other, each with a header that says how long it is; in a
+`.warc.gz` each is a member of gzip.  What is damaged becomes an `InputProblem`: a member, a record
+that is cut off, bytes that belong to no record.  Reading goes on with the next record.
+
+Documents are the responses of servers that are HTML or plain text, and records that hold such a
+page or text without the header of a server (`resource`, `conversion`).  All others are left out and
+counted.  Only this module imports fastwarc, which decodes what servers encode: chunks, gzip,
+deflate, br.  Pages that the crawler has decoded, while their header still says how they had been
+encoded, are taken as they are.
+"""
+
+import io
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from simdb.core import kernel
+from simdb.core.checks import installed
+from simdb.core.decoding import decoded
+from simdb.core.errors import InputError
+from simdb.files.content import BUFFER_BYTES, DOCUMENT_BYTES_MAX
+from simdb.files.records import Found, Record, SourceOptions, batched, made, make_record
+from simdb.files.rows import Row
+
+NEED = "reading WARC needs the package fastwarc: pip install fastwarc"
+FIRST_LINE = re.compile(rb"WARC/[01]\.\d+[ \r]*\n")
+FIELD = re.compile(rb"^([\w-]+):[ \t]*(.*?)[ \t]*\r?$", re.MULTILINE)
+# The kinds of records with a page or a text, and the types of these.
+KINDS = (b"response", b"resource", b"conversion")
+TYPES = (b"text/html", b"application/xhtml+xml", b"text/plain")
+HTTP = b"application/http"
+HEADER_LINES = 1000
+# A response as a record for the library.
+RESPONSE = b"WARC/1.0\r\nWARC-Type: response\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s"
+CHUNK = re.compile(rb"[0-9a-fA-F]+[ \t]*[;\r\n]")
+# How many records of each crawl were left out.
+LEFT_OUT: Counter[str] = Counter()
+
+Fields = dict[bytes, bytes]
+
+
+def read_crawl(stream: io.BufferedReader, name: str, reading: SourceOptions) -> Found:
+    """Yield the pages and texts of a stream of WARC, and count other records in `LEFT_OUT`.
+
+    The fields of a page are `id`, its address; `text`; `date`, when it was fetched; `type`, such as
+    text/html; and `status`, such as 200, or None without the header of a server.
+    """
+    library = installed("fastwarc.warc", NEED)
+
+    def make(found: tuple[Fields, bytes], position: int) -> Record | None:
+        value, size = _value(library, *found, reading), len(found[1])
+        if value is not None:
+            return make_record(value, reading, source=name, position=position, size_bytes=size)
+        LEFT_OUT[name] += 1
+        return None
+
+    return batched(made(_records(stream), name, make))
+
+
+def _records(stream: io.BufferedReader) -> Iterator[tuple[Fields, bytes] | InputError]:
+    """Yield the fields and the content of each record, or an error in place of what is damaged."""
+    line, is_lost = b"", False
+    found: tuple[Fields, bytes] | InputError
+    while True:
+        try:
+            line = line or stream.readline(BUFFER_BYTES)
+            if not line:
+                return
+            if line.isspace() or (is_lost and not FIRST_LINE.match(line)):
+                line = b""
+                continue
+            found, line = _record(stream, line)
+            is_lost = False
+        except InputError as error:
+            found, line, is_lost = error, b"", True
+        yield found
+
+
+def _record(stream: io.BufferedReader, line: bytes) -> tuple[tuple[Fields, bytes], bytes]:
+    """Return the record that begins with a line, and the line after it if that was read."""
+    if not FIRST_LINE.match(line):
+        raise InputError("no record of WARC begins here; create or download the file again")
+    header: list[bytes] = []
+    while (field := stream.readline(BUFFER_BYTES)).strip() and len(header) < HEADER_LINES:
+        header.append(field)
+    fields = {name.lower(): value for name, value in FIELD.findall(b"".join(header))}
+    if not field.isspace() or not fields.get(b"content-length", b"").isdigit():
+        raise InputError("the header of the record is cut off, or does not say how long it is")
+    length = int(fields[b"content-length"])
+    # Of what is too long for a document enough is kept to see that.
+    content = stream.read(min(length, DOCUMENT_BYTES_MAX + 1))
+    rest = length - len(content)
+    while rest and (piece := stream.read(min(rest, BUFFER_BYTES))):
+        rest -= len(piece)
+    # Two empty lines end a record.  What a member of gzip holds was checked when they were read.
+    after = stream.readline(BUFFER_BYTES)
+    if after.isspace():
+        after = stream.readline(BUFFER_BYTES)
+    if rest or not (not after or after.isspace() or FIRST_LINE.match(after)):
+        raise InputError("the record is cut off, or does not end where its header says")
+    return (fields, content), after.strip() and after
+
+
+def _value(library: Any, fields: Fields, content: bytes, reading: SourceOptions) -> Row | None:
+    """Return the fields of a document; None for a record that is neither a page nor a text."""
+    own, label, status = fields.get(b"content-type", b""), "", None
+    is_http = own.startswith(HTTP)
+    if is_http:
+        head = content[:BUFFER_BYTES].replace(b"\r", b"").partition(b"\n\n")[0]
+        header = dict(FIELD.findall(head.lower()))
+        own = header.get(b"content-type") or fields.get(b"warc-identified-payload-type", b"")
+    own = own.partition(b";")[0].strip().lower()
+    if own not in TYPES or fields.get(b"warc-type", b"").lower() not in KINDS:
+        return None
+    if is_http and len(content) <= DOCUMENT_BYTES_MAX:
+        content, label, status = _page(library, content)
+    if len(content) > DOCUMENT_BYTES_MAX:
+        raise InputError(f"more than {DOCUMENT_BYTES_MAX >> 20} MiB, too long for one document")
+    return {
+        "id": fields.get(b"warc-target-uri", b"").strip(b"<>").decode("utf-8", "backslashreplace"),
+        "text": decoded(content, reading.encoding, reading.errors, label),
+        "date": fields.get(b"warc-date", b"").decode("ascii", "replace") or None,
+        "type": own.decode(),
+        "status": status,
+    }
+
+
+def _page(library: Any, response: bytes) -> tuple[bytes, str, int | None]:
+    """Return the page that a server sent, the label of its charset, and the status."""
+    for decode in ("all", "transfer", "content", "none"):
+        record = library.WarcRecord.from_bytes(RESPONSE % (HTTP, len(response), response))
+        with suppress(OSError):
+            # Lines of the header may end in a line feed alone.
+            record.parse_http(auto_decode=decode, quirks_mode=True)
+            content = record.reader.read(DOCUMENT_BYTES_MAX + 1)
+            break
+    else:
+        raise InputError("the header of the page is damaged")
+    header, end = record.http_headers, response[-4:]
+    encoding = (header.get("Content-Encoding") or "").lower()
+    # The library does not say whether compressed content is cut off, but its end does.
+    ends = {"gzip": len(content).to_bytes(8, "little")[:4]}
+    ends["deflate"] = zlib.adler32(content).to_bytes(4, "big")
+    is_whole = "Transfer-Encoding" in header or end == ends.get(encoding, end)
+    if decode in ("transfer", "none"):
+        is_whole = content.lstrip().startswith(b"<") or kernel.is_utf8(content)
+    is_chunked = decode in ("content", "none") and CHUNK.match(content)
+    if (is_chunked or not is_whole) and len(content) <= DOCUMENT_BYTES_MAX:
+        raise InputError(f"the page is damaged or cut off: its chunks or its {encoding}")
+    return content, (record.http_charset or "").strip("\"'"), header.status_code
