@@ -146,7 +146,8 @@ def opened(path: str, *, is_counted: bool = True) -> Iterator[io.BufferedReader]
         else:
             kind = open_remote if is_remote(path) else CountedFile if is_counted else io.FileIO
             file = held.enter_context(io.BufferedReader(kind(path), BUFFER_BYTES))
-            if isinstance(file.raw, io.FileIO) and not _is_regular(file.fileno()):
+            is_local = isinstance(file.raw, io.FileIO)
+            if is_local and not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 file = io.BufferedReader(_Waiting(file), BUFFER_BYTES)
         head, name = file.peek(SNIFFED_BYTES), path.lower()
         found = (end for magic, end in MAGICS.items() if head.startswith(magic))
@@ -168,10 +169,6 @@ def may_wait(stream: io.BufferedReader) -> bool:
 def is_plain(stream: io.BufferedReader) -> bool:
     """Return whether a stream has the bytes of a local file as they are."""
     return isinstance(stream.raw, io.FileIO)
-
-
-def _is_regular(descriptor: int) -> bool:
-    return stat.S_ISREG(os.fstat(descriptor).st_mode)
 
 
 def settled_encoding(stream: io.BufferedReader, encoding: str) -> str:

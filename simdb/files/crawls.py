@@ -17,6 +17,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from simdb.core import kernel
@@ -25,7 +26,6 @@ from simdb.core.decoding import decoded
 from simdb.core.errors import InputError
 from simdb.files.content import BUFFER_BYTES, DOCUMENT_BYTES_MAX
 from simdb.files.records import Found, Record, SourceOptions, batched, made, make_record
-from simdb.files.rows import Row
 
 NEED = "reading WARC needs the package fastwarc: pip install fastwarc"
 FIRST_LINE = re.compile(rb"WARC/[01]\.\d+[ \r]*\n")
@@ -50,15 +50,7 @@ def read_crawl(stream: io.BufferedReader, name: str, reading: SourceOptions) -> 
     The fields of a page are `id`, its address; `text`; `date`, when it was fetched; `type`, such as
     text/html; and `status`, such as 200, or None without the header of a server.
     """
-    library = installed("fastwarc.warc", NEED)
-
-    def make(found: tuple[Fields, bytes], position: int) -> Record | None:
-        value, size = _value(library, *found, reading), len(found[1])
-        if value is not None:
-            return make_record(value, reading, source=name, position=position, size_bytes=size)
-        LEFT_OUT[name] += 1
-        return None
-
+    make = partial(_document, installed("fastwarc.warc", NEED), name, reading)
     return batched(made(_records(stream), name, make))
 
 
@@ -106,8 +98,12 @@ def _record(stream: io.BufferedReader, line: bytes) -> tuple[tuple[Fields, bytes
     return (fields, content), after.strip() and after
 
 
-def _value(library: Any, fields: Fields, content: bytes, reading: SourceOptions) -> Row | None:
-    """Return the fields of a document; None for a record that is neither a page nor a text."""
+def _document(
+    library: Any, name: str, reading: SourceOptions, found: tuple[Fields, bytes], position: int
+) -> Record | None:
+    """Return the document in a record; None for what is neither a page nor a text."""
+    fields, content = found
+    size = len(content)
     own, label, status = fields.get(b"content-type", b""), "", None
     is_http = own.startswith(HTTP)
     if is_http:
@@ -116,18 +112,20 @@ def _value(library: Any, fields: Fields, content: bytes, reading: SourceOptions)
         own = header.get(b"content-type") or fields.get(b"warc-identified-payload-type", b"")
     own = own.partition(b";")[0].strip().lower()
     if own not in TYPES or fields.get(b"warc-type", b"").lower() not in KINDS:
+        LEFT_OUT[name] += 1
         return None
     if is_http and len(content) <= DOCUMENT_BYTES_MAX:
         content, label, status = _page(library, content)
     if len(content) > DOCUMENT_BYTES_MAX:
         raise InputError(f"more than {DOCUMENT_BYTES_MAX >> 20} MiB, too long for one document")
-    return {
+    value = {
         "id": fields.get(b"warc-target-uri", b"").strip(b"<>").decode("utf-8", "backslashreplace"),
         "text": decoded(content, reading.encoding, reading.errors, label),
         "date": fields.get(b"warc-date", b"").decode("ascii", "replace") or None,
         "type": own.decode(),
         "status": status,
     }
+    return make_record(value, reading, source=name, position=position, size_bytes=size)
 
 
 def _page(library: Any, response: bytes) -> tuple[bytes, str, int | None]:

@@ -427,17 +427,12 @@ def _recoded(text: io.TextIOWrapper) -> Callable[[int], bytes]:
 
 def read_json(stream: io.BufferedReader, name: str, reading: SourceOptions) -> Found:
     """Yield the records of a stream of JSON lines or one JSON array."""
-    if _begins_array(stream, reading.encoding):
+    decoder = codecs.getincrementaldecoder(reading.encoding)("replace")
+    start = decoder.decode(stream.peek(PARSED_CHARACTERS)).removeprefix(MARK)  # consumes nothing
+    if start.lstrip(" \t\r\n").startswith("["):
         yield from batched(read_array(stream, name, reading))
     else:
         yield from read_lines(stream, name, reading)
-
-
-def _begins_array(stream: io.BufferedReader, encoding: str) -> bool:
-    """Return whether the first character of a stream is a bracket; consume nothing."""
-    decoder = codecs.getincrementaldecoder(encoding)("replace")
-    start = decoder.decode(stream.peek(PARSED_CHARACTERS)).removeprefix(MARK)
-    return start.lstrip(" \t\r\n").startswith("[")
 
 
 def read_array(

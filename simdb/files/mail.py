@@ -28,14 +28,10 @@ DEFECT = re.compile(f"MissingHeaderBody|InvalidBase64(Padding|Length)|{UNCLOSED}
 
 def read_mailbox(stream: io.BufferedReader, name: str, reading: SourceOptions) -> Found:
     """Yield the messages of a mailbox, see `read_message`."""
-
-    def make(content: bytes, position: int) -> Record:
-        return read_message(content, name, reading, position)
-
-    return batched(made(_messages(stream), name, make))
+    return batched(made(_messages(stream), name, partial(read_message, name, reading)))
 
 
-def read_message(content: bytes, name: str, reading: SourceOptions, position: int = 0) -> Record:
+def read_message(name: str, reading: SourceOptions, content: bytes, position: int = 0) -> Record:
     """Return a message with the fields `id`, `text`, `date` in UTC, `from` and `subject`.
 
     What it does not have is None.  Raises InputError for a message that is damaged or too long.

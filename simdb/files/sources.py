@@ -310,7 +310,7 @@ def read_document(path: str, reading: SourceOptions) -> Record | InputProblem:
         with content.opened(path) as stream:
             if formats.is_mail(path):
                 message = stream.read(content.DOCUMENT_BYTES_MAX + 1)
-                found = mail.read_message(message, name, reading)
+                found = mail.read_message(name, reading, message)
                 is_path = reading.has_paths and reading.has_lines
                 return replace(found, line=_line(path, "", "", reading)) if is_path else found
             text, size = content.read_text(stream, reading.encoding, reading.errors)
