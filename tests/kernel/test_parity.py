@@ -1,6 +1,7 @@
 """Every variant of the C functions agrees with the scalar one, on this processor and on 64-bit ARM.
 
-The second needs a cross compiler and an emulator: on Debian, gcc-aarch64-linux-gnu and qemu-user.
+The second needs a cross compiler and an emulator: on Debian, gcc-aarch64-linux-gnu and qemu-user or
+qemu-user-static.
 """
 
 import shutil
@@ -49,7 +50,8 @@ def test_all_variants_of_this_processor_agree(tmp_path):
 
 @pytest.mark.slow
 def test_neon_agrees_under_an_emulator(tmp_path):
-    run = ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu")
+    emulator = "qemu-aarch64" if shutil.which("qemu-aarch64") else "qemu-aarch64-static"
+    run = (emulator, "-L", "/usr/aarch64-linux-gnu")
 
     found = answered("aarch64-linux-gnu-gcc", run, tmp_path)
 
