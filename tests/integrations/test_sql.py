@@ -255,19 +255,22 @@ def test_ids_of_each_type_join_with_a_table_of_their_own(open_database, tables, 
 
 def test_ids_of_several_types_come_as_text_where_a_column_has_one_type(open_database, tables):
     text = "wind and rain in the harbour"
-    ids = ["name", 7, b"\xfe", 2**64 - 1]
+    ids = ["name", 2**63 - 1, b"\xfe", 2**63]
     database = stored(open_database(), [text] * 4, ids)
     register(tables, database, ids="text")
 
     found = ask(tables, f"select id from near('{text}')")
 
-    assert sorted(found) == [("18446744073709551615",), ("7",), ("fe",), ("name",)]
+    large = "9223372036854775808"
+    assert sorted(found) == [("9223372036854775807",), (large,), ("fe",), ("name",)]
     register(tables, database)
     if is_duckdb(tables):
         assert "use ids='text'" in refusal(tables, f"select id from near('{text}')")
     else:
         rows = ask(tables, f"select id from near('{text}')")
-        assert in_order(rows) == in_order([("name",), (7,), (b"\xfe",), ("18446744073709551615",)])
+        assert in_order(rows) == in_order([("name",), (2**63 - 1,), (b"\xfe",), (large,)])
+        [[listed]] = ask(tables, f"select simdb_near('{text}')")
+        assert [each["id"] for each in json.loads(listed)] == ["name", 2**63 - 1, "fe", large]
 
 
 def test_an_id_of_another_type_than_the_first_is_refused_by_a_column_of_one_type(open_database):
@@ -295,12 +298,14 @@ def test_whole_numbers_are_fingerprints_and_negative_ones_their_highest_half(
 
     found = ask(connection, "select simdb_distance(a, b) from mine order by n")
     lists = ask(connection, "select simdb_near(b, null, 4) from mine order by n")
+    nearer = ask(connection, "select simdb_near(b, null, 1) from mine order by n")
 
     assert found == [(3,)] * len(bits)
     matches = [each if is_duckdb(connection) else json.loads(each) for (each,) in lists]
     expected = [[match[:] for match in database.query(each, distance=4)] for each in near]
     assert [[tuple(each.values()) for each in row] for row in matches] == expected
     assert all(at in [each["id"] for each in row] for at, row in enumerate(matches))
+    assert {*map(str, (each for (each,) in nearer))} == {"[]"}
 
 
 def test_unsigned_columns_of_duckdb_are_fingerprints_as_they_are(open_database):
@@ -455,6 +460,17 @@ def test_the_table_of_sqlite_shows_its_arguments(open_database):
     assert found == [(0, 0, 1.0, "wind and rain", 0.5, None)]
 
 
+def test_the_rows_of_a_table_of_sqlite_have_numbers(open_database):
+    connection = apsw.Connection(":memory:")
+    register(connection, stored(open_database(), ["wind and rain"] * 3))
+
+    assert ask(connection, "select rowid, id from near('wind and rain')") == [
+        (0, 0),
+        (1, 1),
+        (2, 2),
+    ]
+
+
 def test_a_document_given_twice_has_to_be_the_same(open_database):
     connection = apsw.Connection(":memory:")
     register(connection, stored(open_database(), ["wind and rain"]))
@@ -476,6 +492,19 @@ def test_each_call_reads_the_last_commit(open_database, connection):
     assert "page" in str(ask(connection, statement))
     database.delete("page")
     assert ask(connection, statement) == before
+
+
+def test_a_prepared_statement_of_duckdb_reads_the_last_commit_each_time(open_database):
+    """DuckDB computes what depends on constants alone only once, when it prepares the statement."""
+    connection, database = duckdb.connect(), open_database()
+    register(connection, database)
+    ask(connection, "prepare asked as select count(*) from near('wind and rain', 0.9)")
+    before = ask(connection, "execute asked")
+
+    database.insert("page", "wind and rain")
+
+    assert before == [(0,)]
+    assert ask(connection, "execute asked") == [(1,)]
 
 
 def test_to_register_again_replaces_the_functions(open_database, tables, tmp_path):
