@@ -654,6 +654,17 @@ def test_functions_are_not_made_within_a_transaction_of_duckdb(open_database):
     assert register(connection, database)[-1] == "near"
 
 
+def test_duckdb_without_pyarrow_is_refused_before_a_function_is_made(open_database, monkeypatch):
+    connection, database = duckdb.connect(), open_database()
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+
+    with pytest.raises(simdb.OptionError, match="needs pyarrow: pip install pyarrow"):
+        register(connection, database)
+
+    with pytest.raises(duckdb.CatalogException):
+        ask(connection, "select simdb_distance('a', 'b')")
+
+
 def test_a_cursor_of_duckdb_has_all_functions_but_the_table(open_database):
     connection, database = duckdb.connect(), stored(open_database(), ["wind and rain"], ["page"])
     register(connection, database)
