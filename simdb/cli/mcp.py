@@ -15,9 +15,9 @@ TIMEOUT = 30.0
 
 def mcp(db: str, *, read_only: bool = False) -> None:
     """Serve the notes of a database to an agent, and make the database if there is none."""
-    installed("mcp", "simdb mcp needs the package mcp: pip install mcp")
+    door = installed("simdb.compat.mcp", "simdb mcp needs the package mcp: pip install mcp")
     with _opened(db, read_only) as database:
-        compat.server_of(database, read_only=read_only).run()
+        door.server_of(database, read_only=read_only).run()
 
 
 def _opened(path: str, read_only: bool) -> "Database":

@@ -177,7 +177,8 @@ def test_what_was_acknowledged_outlives_a_kill(tmp_path):
 
 
 def test_without_the_package_an_error_names_the_remedy(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "mcp", None)
+    monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
+    monkeypatch.delitem(sys.modules, "simdb.compat.mcp", raising=False)
     with pytest.raises(simdb.OptionError, match="pip install mcp"):
         cli.mcp.mcp(str(tmp_path / "notes"))
     assert not (tmp_path / "notes").exists()
