@@ -29,6 +29,7 @@ from simdb.files.records import Found, Record, SourceOptions, batched, made, mak
 
 NEED = "reading WARC needs the package fastwarc: pip install fastwarc"
 FIRST_LINE = re.compile(rb"WARC/[01]\.\d+[ \r]*\n")
+LATER = b"\r\n\r\nWARC/1."  # of a record in which bytes are missing, and that reaches into the next
 FIELD = re.compile(rb"^([\w-]+):[ \t]*(.*?)[ \t]*\r?$", re.MULTILINE)
 # The kinds of records with a page or a text, and the types of these.
 KINDS = (b"response", b"resource", b"conversion")
@@ -57,7 +58,6 @@ def read_crawl(stream: io.BufferedReader, name: str, reading: SourceOptions) -> 
 def _records(stream: io.BufferedReader) -> Iterator[tuple[Fields, bytes] | InputError]:
     """Yield the fields and the content of each record, or an error in place of what is damaged."""
     line, is_lost = b"", False
-    found: tuple[Fields, bytes] | InputError
     while True:
         try:
             line = line or stream.readline(BUFFER_BYTES)
@@ -68,9 +68,10 @@ def _records(stream: io.BufferedReader) -> Iterator[tuple[Fields, bytes] | Input
                 continue
             found, line = _record(stream, line)
             is_lost = False
+            yield found
         except InputError as error:
-            found, line, is_lost = error, b"", True
-        yield found
+            line, is_lost = b"", True
+            yield error
 
 
 def _record(stream: io.BufferedReader, line: bytes) -> tuple[tuple[Fields, bytes], bytes]:
@@ -91,9 +92,9 @@ def _record(stream: io.BufferedReader, line: bytes) -> tuple[tuple[Fields, bytes
         rest -= len(piece)
     # Two empty lines end a record.  What a member of gzip holds was checked when they were read.
     after = stream.readline(BUFFER_BYTES)
-    if after.isspace():
-        after = stream.readline(BUFFER_BYTES)
-    if rest or not (not after or after.isspace() or FIRST_LINE.match(after)):
+    after = stream.readline(BUFFER_BYTES) if after.isspace() else after
+    is_ended = not after or after.isspace() or FIRST_LINE.match(after)
+    if rest or not is_ended or LATER in content:
         raise InputError("the record is cut off, or does not end where its header says")
     return (fields, content), after.strip() and after
 
@@ -103,7 +104,6 @@ def _document(
 ) -> Record | None:
     """Return the document in a record; None for what is neither a page nor a text."""
     fields, content = found
-    size = len(content)
     own, label, status = fields.get(b"content-type", b""), "", None
     is_http = own.startswith(HTTP)
     if is_http:
@@ -125,29 +125,36 @@ def _document(
         "type": own.decode(),
         "status": status,
     }
-    return make_record(value, reading, source=name, position=position, size_bytes=size)
+    return make_record(value, reading, source=name, position=position, size_bytes=len(found[1]))
 
 
 def _page(library: Any, response: bytes) -> tuple[bytes, str, int | None]:
     """Return the page that a server sent, the label of its charset, and the status."""
-    for decode in ("all", "transfer", "content", "none"):
-        record = library.WarcRecord.from_bytes(RESPONSE % (HTTP, len(response), response))
-        with suppress(OSError):
-            # Lines of the header may end in a line feed alone.
-            record.parse_http(auto_decode=decode, quirks_mode=True)
-            content = record.reader.read(DOCUMENT_BYTES_MAX + 1)
-            break
-    else:
-        raise InputError("the header of the page is damaged")
-    header, end = record.http_headers, response[-4:]
-    encoding = (header.get("Content-Encoding") or "").lower()
-    # The library does not say whether compressed content is cut off, but its end does.
-    ends = {"gzip": len(content).to_bytes(8, "little")[:4]}
-    ends["deflate"] = zlib.adler32(content).to_bytes(4, "big")
-    is_whole = "Transfer-Encoding" in header or end == ends.get(encoding, end)
-    if decode in ("transfer", "none"):
-        is_whole = content.lstrip().startswith(b"<") or kernel.is_utf8(content)
-    is_chunked = decode in ("content", "none") and CHUNK.match(content)
-    if (is_chunked or not is_whole) and len(content) <= DOCUMENT_BYTES_MAX:
-        raise InputError(f"the page is damaged or cut off: its chunks or its {encoding}")
-    return content, (record.http_charset or "").strip("\"'"), header.status_code
+    record, content = _parsed(library, response, "transfer")
+    if content is None:
+        record, content = _parsed(library, response, "none")
+        if content is None or CHUNK.match(content):
+            raise InputError("the page is damaged or cut off: its header or its chunks")
+    encoding = (record.http_headers.get("Content-Encoding") or "").lower()
+    if encoding:
+        header = f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\n\r\n".encode()
+        found, end = _parsed(library, header + content, "content")[1], content[-4:]
+        size, checksum = len(found or b""), zlib.adler32(found or b"")
+        # The library does not say whether compressed content is cut off, but its end does.
+        ends = {"gzip": size.to_bytes(8, "little")[:4], "deflate": checksum.to_bytes(4, "big")}
+        is_whole = size > DOCUMENT_BYTES_MAX or ends.get(encoding, end) == end
+        if found is not None and is_whole:
+            content = found
+        elif not content.lstrip().startswith(b"<") and not kernel.is_utf8(content):
+            raise InputError(f"the page is damaged or cut off: it is no whole {encoding}")
+    return content, (record.http_charset or "").strip("\"'"), record.http_headers.status_code
+
+
+def _parsed(library: Any, response: bytes, decode: str) -> tuple[Any, bytes | None]:
+    """Return a response as a record of the library, and its content; None if that is damaged."""
+    record = library.WarcRecord.from_bytes(RESPONSE % (HTTP, len(response), response))
+    with suppress(OSError):
+        # Lines of the header may end in a line feed alone.
+        record.parse_http(auto_decode=decode, quirks_mode=True)
+        return record, record.reader.read(DOCUMENT_BYTES_MAX + 1)
+    return record, None

@@ -45,7 +45,7 @@ def read_message(name: str, reading: SourceOptions, content: bytes, position: in
         is_bare = message.get_content_maintype() == "multipart" and not message.is_multipart()
         part = message if is_bare else message.get_body(("plain", "html"))
         body = b"" if part is None else part.get_payload(decode=True)
-        label = "" if part is None else part.get_content_charset()
+        label = "" if part is None else part.get_content_charset("")
         date = getattr(message["Date"], "datetime", None)
         value = {
             "id": (message["Message-ID"] or "").strip("<> "),
@@ -60,7 +60,7 @@ def read_message(name: str, reading: SourceOptions, content: bytes, position: in
     if not message.keys() or any(map(DEFECT.match, found if is_last else found - {UNCLOSED})):
         raise InputError("a mail that is damaged, cut off or without a header; leave it out")
     if part is not None:
-        value["text"] = decoded(body, reading.encoding, reading.errors, label or "")
+        value["text"] = decoded(body, reading.encoding, reading.errors, label)
     return make_record(value, reading, source=name, position=position, size_bytes=len(content))
 
 

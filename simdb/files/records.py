@@ -342,8 +342,7 @@ def made(
         try:
             if isinstance(each, InputError):
                 raise each
-            record = make(each, position)
-            if record is not None:
+            if (record := make(each, position)) is not None:
                 yield record
         except CONTENT_ERRORS as error:
             yield InputProblem.at(name, position, error)

@@ -311,8 +311,8 @@ def read_document(path: str, reading: SourceOptions) -> Record | InputProblem:
             if formats.is_mail(path):
                 message = stream.read(content.DOCUMENT_BYTES_MAX + 1)
                 found = mail.read_message(name, reading, message)
-                is_path = reading.has_paths and reading.has_lines
-                return replace(found, line=_line(path, "", "", reading)) if is_path else found
+                line = _line(path, "", "", reading) if reading.has_paths else found.line
+                return replace(found, line=line)
             text, size = content.read_text(stream, reading.encoding, reading.errors)
         document = reading.read_as(text.strip() if reading.digits else text)
     except content.CONTENT_ERRORS as error:

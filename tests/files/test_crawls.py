@@ -177,7 +177,15 @@ def test_a_page_whose_encoding_is_damaged_is_a_problem(encoding, body):
 
     assert (after.id, after.text) == ("http://a.org/2", PAGE)
     assert problem.where == "a.warc:1"
-    assert f"cut off: its chunks or its {encoding}" in problem.reason
+    assert f"cut off: it is no whole {encoding}" in problem.reason
+
+
+def test_an_empty_page_has_an_empty_text():
+    header = b"Content-Encoding: gzip\r\n"
+    empty = [record(b"1", response(body, more=header)) for body in (b"", gzip.compress(b""))]
+    written("a.warc", empty)
+
+    assert texts("a.warc") == ["", ""]
 
 
 def test_a_page_whose_chunks_are_cut_off_is_a_problem():
@@ -314,6 +322,19 @@ def test_a_record_in_which_any_byte_is_changed_is_read_or_named():
 
         assert found[0].text == PAGE + "0", at
         assert len(found) + len(problems) + left >= 3 or problems, at
+
+
+def test_a_record_in_which_bytes_are_missing_does_not_swallow_the_next_one():
+    whole = page(b"1", PAGE + "x" * 2000)
+    records = [whole, page(b"2"), page(b"3"), page(b"4")]
+    for count in range(5, 2000):  # with fewer, it reaches to the beginning of the next one
+        short = whole.replace(b"x" * count, b"", 1)
+        Path("a.warc").write_bytes(b"".join([short, *records[1:]]))
+
+        found, problems, _ = read("a.warc")
+
+        assert problems, count
+        assert all(each.text == PAGE for each in found), count
 
 
 def test_bytes_between_records_are_one_problem():

@@ -175,6 +175,7 @@ def test_a_message_without_a_text_is_a_null():
         (b"Content-Transfer-Encoding: base64\n\nw6kx\nw6", "cut off"),
         (parts((b"X: y", b"a"), is_closed=False), "cut off"),
         (b"X: y\n\n" + b"\0\1\2" * 99, "binary"),
+        (b"Content-Type: text/plain; charset*=a\0b''x\n\na", "damaged"),
     ],
 )  # fmt: skip
 def test_damaged_messages_are_problems_and_the_others_are_read(content, reason):
