@@ -22,6 +22,8 @@ CALLS = [
 @pytest.fixture(autouse=True)
 def few_tries(monkeypatch):
     monkeypatch.setattr("simdb.storage.file_map.OPEN_TRIES", 2)
+    # For which there is room at once, on a system with little address space, too.
+    monkeypatch.setattr("simdb.storage.file_map.DEFAULT_MAP_BYTES", 1 << 30)
 
 
 class Failing:
