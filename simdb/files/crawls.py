@@ -135,7 +135,7 @@ def _page(library: Any, response: bytes) -> tuple[bytes, str, int | None]:
         record, content = _parsed(library, response, "none")
         if content is None or CHUNK.match(content):
             raise InputError("the page is damaged or cut off: its header or its chunks")
-    encoding = (record.http_headers.get("Content-Encoding") or "").lower()
+    encoding = (record.http_headers.get("Content-Encoding") or "").lower().removeprefix("x-")
     if encoding:
         header = f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\n\r\n".encode()
         found, end = _parsed(library, header + content, "content")[1], content[-4:]
