@@ -137,7 +137,9 @@ def test_more_recall_measures_more_candidates(database, vectors, monkeypatch):
     assert asked == [120]
 
 
-@pytest.mark.parametrize("given", [{"where": lambda _: True}, {"lacking": 17}], ids=["where", "lacking"])
+@pytest.mark.parametrize(
+    "given", [{"where": lambda _: True}, {"lacking": 17}], ids=["where", "lacking"]
+)
 def test_a_batch_that_cannot_compare_all_takes_candidates(database, vectors, given):
     given = dict(given)
     lacking = given.pop("lacking", None)
