@@ -6,7 +6,7 @@ are for a model that has never heard of simdb; documents are notes there.
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
-from typing import Annotated, Any, ParamSpec
+from typing import Annotated, Any
 from uuid import uuid4
 
 from mcp.server.mcpserver import MCPServer
@@ -29,7 +29,6 @@ INSTRUCTIONS = (
 # So many of the nearest notes can say the same; most are left out, since they say something else.
 COMPARED = 10
 LIMIT_MAX = 100
-Arguments = ParamSpec("Arguments")
 Row = dict[str, Any]
 Note = Annotated[str, Field(description="The note: a plain sentence or two, best 4 to 30 words.")]
 NoteId = Annotated[str | int, Field(description="The id of a stored note, as other tools show it.")]
@@ -43,22 +42,22 @@ def server_of(database: Database, *, read_only: bool = False) -> MCPServer:
     )
     notes = _Notes(database)
     if not read_only:
-        server.add_tool(notes.add_if_new, annotations=ToolAnnotations(idempotent_hint=True))
+        server.add_tool(_told(notes.add_if_new), annotations=ToolAnnotations(idempotent_hint=True))
     reading = ToolAnnotations(read_only_hint=True)
     for tool in (
         notes.check_duplicate, notes.nearest, notes.find_clusters, notes.explain, notes.stats
     ):  # fmt: skip
-        server.add_tool(tool, annotations=reading)
+        server.add_tool(_told(tool), annotations=reading)
     return server
 
 
-def _told(tool: Callable[Arguments, Row]) -> Callable[Arguments, Row]:
+def _told(tool: Callable[..., Row]) -> Callable[..., Row]:
     """Return a tool whose errors are tool errors, with the same words."""
 
     @wraps(tool)
-    def told(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Row:
+    def told(**arguments: Any) -> Row:
         try:
-            return tool(*args, **kwargs)
+            return tool(**arguments)
         except Error as error:
             raise ToolError(str(error)) from error
 
@@ -72,7 +71,6 @@ class _Notes:
         self._database = database
         self._texts = database.options.texts
 
-    @_told
     def add_if_new(
         self,
         text: Note,
@@ -99,7 +97,6 @@ class _Notes:
             state.insert(id, text, metadata)
         return {"stored": True, "id": id}
 
-    @_told
     def check_duplicate(self, text: Note, limit: Limit = 5) -> Row:
         """Tell whether a stored note says the same as this one, without storing anything.
 
@@ -110,7 +107,6 @@ class _Notes:
             same = self._same(state, text)[:limit]
         return {"is_duplicate": bool(same), "matches": same}
 
-    @_told
     def nearest(self, text: Note, k: Limit = 5) -> Row:
         """Find the stored notes whose words are most like this text, however like they are.
 
@@ -121,7 +117,6 @@ class _Notes:
         with self._database.read() as state:
             return {"notes": self._nearest(state, text, k)}
 
-    @_told
     def find_clusters(self, limit: Limit = 20) -> Row:
         """Find groups of stored notes that say nearly the same, for tidying up.
 
@@ -134,7 +129,6 @@ class _Notes:
             clusters = [[_shown(state, id) for id in ids[:LIMIT_MAX]] for ids in largest]
         return {"clusters": clusters, "count": len(found)}
 
-    @_told
     def explain(
         self,
         text: Note,
@@ -169,7 +163,6 @@ class _Notes:
             "they say the same" if agree else "numbers, negations or names differ",
         }  # fmt: skip
 
-    @_told
     def stats(self) -> Row:
         """Return how many notes are stored, the bytes they take, and the similarity of the same."""
         found = self._database.stats()
