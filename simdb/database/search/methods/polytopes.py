@@ -29,7 +29,7 @@ from simdb.database.search.couples import (
     couples_of,
     searched,
 )
-from simdb.database.search.method import Method, PairMember
+from simdb.database.search.method import After, Limit, Method, PairMember
 from simdb.database.search.methods import exhaustive
 from simdb.database.search.rows import MANY, Rows
 from simdb.database.state import kinds
@@ -47,24 +47,14 @@ Chosen = Callable[[Couples], Couples]
 
 
 def search(
-    state: State,
-    sketches: Sketches,
-    criterion: Criterion,
-    plan: Plan,
-    first: int,
-    after: U32 | None,
+    state: State, sketches: Sketches, criterion: Criterion, plan: Plan, first: int, after: After
 ) -> Rows:
     """Return the matches of every sketch; see `Method`."""
     return _search(state, sketches.vectors, _How(criterion), first=first, after=after)
 
 
 def search_one(
-    state: State,
-    sketches: Sketches,
-    criterion: Criterion,
-    plan: Plan,
-    first: int,
-    limit: int | None,
+    state: State, sketches: Sketches, criterion: Criterion, plan: Plan, first: int, limit: Limit
 ) -> list[Match] | None:
     """Return the matches of one document with weights, best first; None if there are many."""
     limits = kinds.limits_of(state, criterion, either=False)
@@ -160,18 +150,13 @@ def find_probe(
     if found is None:
         return None
     table, _, own, probed = found
-    return Probe(table, (), None, vertices=_differing_vertices(own, probed, width))
-
-
-def _differing_vertices(own: int, probed: int, width: int) -> int:
-    """Return how many vertices of two headers of `width` bits differ."""
     count, left = 0, width
     for bits in VERTEX_BITS:
         left -= bits
         if left < 0:
             break
         count += (own ^ probed) >> left & ((1 << bits) - 1) != 0
-    return count
+    return Probe(table, (), None, vertices=count)
 
 
 class _How(NamedTuple):
