@@ -367,8 +367,7 @@ def write_staged(
     write_notes(writer, staging.notes)
     if staging.sealed:
         manifest = _write_sealed(writer, manifest, base, staging, source, ahead.rows)
-    else:
-        _append_to_delta(writer, staging)
+    _append_to_delta(writer, staging)
     if manifest.unfinished is not None:
         manifest = _carry_on(writer, manifest, base, staging, source)
     if manifest.unfinished is None and manifest.runs != base.manifest.runs:
@@ -509,7 +508,6 @@ def _write_sealed(
     for run in base.runs[len(unchanged) :]:
         drop_run(writer, run)
     writer.clear(layout.DELTA)
-    _append_to_delta(writer, staging)
     return replace(
         manifest,
         runs=(*unchanged, *rows),
