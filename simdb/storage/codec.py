@@ -183,7 +183,10 @@ def unpack(payload: bytes, place: str) -> Any:
     """Unpack a msgpack object; CorruptError that names `place` if that fails."""
     try:
         if len(payload) > SMALL_OBJECT_BYTES:
-            _walk(payload)
+            # Nested lists that claim to be long would be allocated before a missing entry is seen.
+            unpacker = msgpack.Unpacker(None, max_buffer_size=len(payload), strict_map_key=False)
+            unpacker.feed(payload)
+            unpacker.skip()
         return msgpack.unpackb(payload, raw=False, strict_map_key=False)
     except (ValueError, TypeError, MemoryError, msgpack.exceptions.UnpackException) as error:
         # A list as the key of a map raises TypeError.
@@ -259,16 +262,6 @@ def _longest_even(first: int, step: int, dtype: str, bits: int) -> npt.NDArray[A
     array += array.dtype.type(first)
     array.flags.writeable = False
     return array
-
-
-def _walk(payload: bytes) -> None:
-    """Raise ValueError unless the object is complete, before anything is built from it.
-
-    Nested lists that claim to be long would be allocated before the first missing entry is noticed.
-    """
-    unpacker = msgpack.Unpacker(None, max_buffer_size=len(payload), strict_map_key=False)
-    unpacker.feed(payload)
-    unpacker.skip()
 
 
 def _header(kind: bytes, key: bytes, count: int, payload: Any) -> bytes:

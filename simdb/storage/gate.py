@@ -148,7 +148,11 @@ class Gate:
 
     def block(self, owner: Holder, why: str, besides: Holder | None, timeout: float | None) -> None:
         """Let `owner`, a holder that is not inside, be alone; see `alone`."""
-        self._refuse_own_thread(why, besides)
+        if self.inside() - {besides}:
+            raise BusyError(
+                f"{why}, but this thread is in the middle of one of the {self._inside}, which"
+                " called a function or still reads its input; do it afterwards"
+            )
         if not self._turn.take(owner, timeout):
             raise BusyError(f"{why}, but another thread is changing it; try again")
         try:
@@ -227,13 +231,6 @@ class Gate:
                     " open with a longer timeout="
                 )
             holder = self._new_holder(thread)
-
-    def _refuse_own_thread(self, why: str, besides: Holder | None) -> None:
-        if self.inside() - {besides}:
-            raise BusyError(
-                f"{why}, but this thread is in the middle of one of the {self._inside}, which"
-                " called a function or still reads its input; do it afterwards"
-            )
 
     def _wait_for_others(self, why: str, besides: Holder | None, timeout: float | None) -> None:
         tries = pauses(timeout, longest_seconds=LONGEST_PAUSE_SECONDS)

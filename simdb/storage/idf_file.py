@@ -62,7 +62,10 @@ def read_idf(path: str, *, is_verified: bool) -> tuple[IdfTable, int]:
     entries = np.frombuffer(content, "<u8", head.entry_count, head.entries_start)
     is_ordered = directory[0] == 0 and directory[-1] == len(entries)
     if is_verified:
-        _verify_body(path, content, head)
+        with memoryview(content) as view:
+            found = xxhash.xxh3_64_intdigest(view[head.directory_start :])
+        if found != head.body_checksum:
+            raise CorruptError(f"{path} is damaged: its checksum differs")
         is_ordered = is_ordered and not (directory[1:] < directory[:-1]).any()
     if not is_ordered:
         raise CorruptError(f"{path} is damaged: its directory is out of order")
@@ -232,13 +235,6 @@ def _read_head(path: str, content: mmap.mmap) -> _IdfHead:
         )
     places = slots, directory_start, entries, entries_start
     return _IdfHead(default, documents, named, body, checksum, *places)
-
-
-def _verify_body(path: str, content: mmap.mmap, head: _IdfHead) -> None:
-    with memoryview(content) as view:
-        found = xxhash.xxh3_64_intdigest(view[head.directory_start :])
-    if found != head.body_checksum:
-        raise CorruptError(f"{path} is damaged: its checksum differs")
 
 
 def _zeros_after(size: int) -> bytes:

@@ -162,7 +162,10 @@ class Presence:
         if not self._is_untouched():
             for name in self._files:
                 self._state_of(name)
-            self._trust()
+            # After a change a moment ago, another one in the same tick of the clock would not show.
+            found = os.stat(self._path)
+            if abs(time.time_ns() - found.st_mtime_ns) > MOMENT_NANOSECONDS:
+                self._trusted = found.st_mtime_ns, found.st_ino, found.st_dev
         self._check_length()
 
     def check_readable(self) -> None:
@@ -305,16 +308,6 @@ class Presence:
         except OSError:
             return False
         return (found.st_mtime_ns, found.st_ino, found.st_dev) == self._trusted
-
-    def _trust(self) -> None:
-        """Remember the change time of the directory, after all files were checked.
-
-        Do not if it changed a moment ago: another change in the same tick of the clock would not
-        show.
-        """
-        found = os.stat(self._path)
-        if abs(time.time_ns() - found.st_mtime_ns) > MOMENT_NANOSECONDS:
-            self._trusted = found.st_mtime_ns, found.st_ino, found.st_dev
 
     def _replaced(self, name: str) -> ReplacedError:
         what = "replaced" if os.path.lexists(self._name(name)) else "removed"

@@ -197,7 +197,8 @@ class Passages:
 
     def windows(self, source: Source) -> Iterator[Table]:
         """Yield all entries, sorted, in windows that end between two keys."""
-        bits = bits_for(self.entry_count)
+        # Of the key, so that a part is no large value.
+        bits = (max(self.entry_count - 1, 0) // WINDOW_ENTRIES).bit_length()
         for number in range(1 << bits):
             tables = [run.window(number, bits, source) for run in self.runs]
             yield merge_tables([each for each in tables if len(each.keys)] or [NO_TABLE])
@@ -307,11 +308,6 @@ def grains_of_entries(tables: Iterable[Table], start: int, stop: int) -> Grains:
     places = np.arange(len(own), dtype=np.uint32)
     kernel.sort(own.astype(np.uint64), places)  # stable, so keys go on ascending
     return Ragged(offsets_of(sizes), hashes[places])
-
-
-def bits_for(entry_count: int) -> int:
-    """Return by how many bits of the key entries are cut, so that a part is no large value."""
-    return (max(entry_count - 1, 0) // WINDOW_ENTRIES).bit_length()
 
 
 def check_passages(manifest: Manifest, source: Source, *, deep: bool) -> Iterator[Finding]:

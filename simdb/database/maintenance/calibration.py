@@ -103,11 +103,6 @@ def covering(stored: dict[str, Any], covered: int) -> dict[str, Any]:
     return {**stored, "covered": covered}
 
 
-def default_count(document_count: int) -> int:
-    """Return how many stored documents to compare with all, for about a second of work."""
-    return max(COUNT_LEAST, COMPARISONS // max(document_count, 1))
-
-
 def calibrate(
     store: Store, sample: Any, seed: int, *, noise: float | None, errors: str
 ) -> plan.Calibration:
@@ -216,7 +211,8 @@ def _learn(
     generator = np.random.default_rng(seed)
     live = state.live()
     if count is None:
-        count = default_count(len(live))
+        # The work of about a second.
+        count = max(COUNT_LEAST, COMPARISONS // max(len(live), 1))
     chosen = np.sort(generator.choice(live, min(count, len(live)), replace=False))
     groups: list[tuple[Sketches, U32 | None]] = []
     if state.width:

@@ -245,7 +245,13 @@ def _rewrite(store: Store, threads: int) -> None:
         ahead = Ahead(store, base.manifest, None)
         try:
             if options == store.options and base.manifest.next_ordinal >= policy.AHEAD_LEAST:
-                _write_ahead(ahead, base, source, threads)
+                count = len(list(_pieces(base)))
+                if count:
+                    number = ahead.begin(count)
+                    rows = _merge_runs(ahead.store, base, source, number, ahead.put, threads)
+                    ahead.flush()
+                    _check_ahead(ahead.store, rows)
+                    ahead.rows = rows
             _write_passages_ahead(ahead, base, source)
             write(store, lambda writer: _write_all(ahead, writer, options, base, source, threads))
         except MapFull:
@@ -321,17 +327,6 @@ def _write_all(
         covered = live_count(base.dead, covered_of(base.calibration, base.manifest))
         manifest = writer.put_calibration(manifest, covering(base.calibration, covered))
     writer.put_manifest(store_open(writer, manifest, options))
-
-
-def _write_ahead(ahead: Ahead, base: Contents, source: Source, threads: int) -> None:
-    """Write the new runs in commits of their own; nobody reads them before the last commit."""
-    count = len(list(_pieces(base)))
-    if count:
-        number = ahead.begin(count)
-        rows = _merge_runs(ahead.store, base, source, number, ahead.put, threads)
-        ahead.flush()
-        _check_ahead(ahead.store, rows)
-        ahead.rows = rows
 
 
 def _pieces(base: Contents) -> Iterator[rewriting.Piece]:

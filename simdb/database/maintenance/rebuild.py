@@ -127,7 +127,10 @@ def _try_to_rebuild(
         found.notes += _other_damage(source, found)
         kept = _kept(found)
         dropped, unknown = _dropped(found, kept)
-        lost, sentence = _lost(found, kept, dropped, unknown)
+        most = len(dropped) + unknown
+        missing = max(found.manifest.document_count - len(kept), 0)
+        # If deletions are not known, the ids in `dropped` are also those of deleted documents.
+        lost = most if found.is_guessed else min(missing, most)
         contents.make_room_for(store.environment, options)
         write(store, lambda writer: _write(writer, options, source, found, kept, threads))
         return Rebuild(
@@ -135,7 +138,10 @@ def _try_to_rebuild(
             lost_count=lost,
             dropped=tuple(dropped),
             unknown_count=min(unknown, lost),
-            losses=(*sentence, *(loss.message for loss in found.losses)),
+            losses=(
+                *_lost_in_words(lost, dropped, unknown),
+                *(loss.message for loss in found.losses),
+            ),
             notes=tuple(found.notes),
             before_bytes=0,
             after_bytes=0,
@@ -224,19 +230,6 @@ def _dropped(found: salvage.Salvage, kept: U32) -> tuple[list[Any], int]:
             ids += [known[at] for at in chosen]
             is_lost[part.start : part.stop] = False
     return ids, int(np.count_nonzero(is_lost))
-
-
-def _lost(
-    found: salvage.Salvage, kept: U32, dropped: Sequence[Any], unknown: int
-) -> tuple[int, Iterator[str]]:
-    """Return the number of documents that are lost, and a sentence on them if there are any.
-
-    If deletions are not known, the ids in `dropped` are also those of deleted documents.
-    """
-    most = len(dropped) + unknown
-    known = found.manifest.document_count - len(kept)
-    lost = most if found.is_guessed else min(max(known, 0), most)
-    return lost, _lost_in_words(lost, dropped, unknown)
 
 
 def _lost_in_words(lost: int, dropped: Sequence[Any], unknown: int) -> Iterator[str]:
@@ -435,7 +428,11 @@ def rescue(path: str, problem: Error, *, drop_damaged: bool, **asked: Any) -> Re
                 made = rebuild(
                     store, drop_damaged=drop_damaged, torn=remains.torn, losses=losses, **asked
                 )
-                _put_in_place(store, path, files, has_new_idf=bool(losses))
+                copy = os.path.join(path, storage.COPY_FILE)
+                with storage.translated(path), compaction.copied(store.environment.copy_to, copy):
+                    if losses and store.options.sketch.idf is not None:
+                        idf_file.write_own_idf(path, store.options.sketch.idf)
+                    files.put_in_place(copy)
             finally:
                 store.close()
             said = f"the data file was made anew of what its pages hold: {problem}"
@@ -509,12 +506,3 @@ def _fill(store: Store, remains: salvage.Remains) -> None:
 def _put(part: Sequence[Value], writer: Writer) -> None:
     for name, key, value in part:
         writer.put_all(name, [(key, value)])
-
-
-def _put_in_place(store: Store, path: str, files: storage.OpenFiles, *, has_new_idf: bool) -> None:
-    """Replace the damaged data file, and the IDF table if it was damaged."""
-    copy = os.path.join(path, storage.COPY_FILE)
-    with storage.translated(path), compaction.copied(store.environment.copy_to, copy):
-        if has_new_idf and store.options.sketch.idf is not None:
-            idf_file.write_own_idf(path, store.options.sketch.idf)
-        files.put_in_place(copy)

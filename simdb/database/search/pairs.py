@@ -218,7 +218,8 @@ class Pairs(ReadOnce[PairArrays[IdT], Pair[IdT]]):
             for batch in reader:
                 batches.append(batch)  # kept if a later one raises
         except InputError:
-            self._take_back(batches, passed)
+            if self._gathered is None:
+                self._stream = chain(map(_chunk, batches), passed.latest, passed)
             raise
         return table.from_batches(batches, reader.schema)
 
@@ -287,11 +288,6 @@ class Pairs(ReadOnce[PairArrays[IdT], Pair[IdT]]):
     def containment(self) -> npt.NDArray[np.float64] | None:
         """The share of each left document that the right one has; None without `contained=`."""
         return self._all().containment
-
-    def _take_back(self, batches: list[Any], passed: "Passed") -> None:
-        """Stream the pairs once more: those in batches, the last that was passed on, the rest."""
-        if self._gathered is None:
-            self._stream = chain(map(_chunk, batches), passed.latest, passed)
 
     def _joined(self, chunks: list[PairArrays[IdT]]) -> PairArrays[IdT]:
         every = [_no_pairs(has_containment=self._contained is not None), *chunks]

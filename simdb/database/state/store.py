@@ -149,7 +149,8 @@ class Store:
         """
         if self._is_closed:
             return
-        self.end_lasting()
+        for state in list(self._lasting):
+            state.close()
         self.forget_views()
         try:
             self.lease.release()
@@ -345,11 +346,6 @@ class Store:
     def keep_track(self, state: Lasting) -> None:
         """Remember a state that a result is still read from, to end it when the store closes."""
         self._lasting.add(state)
-
-    def end_lasting(self) -> None:
-        """End all states that results are still read from; BusyError during a read."""
-        for state in list(self._lasting):
-            state.close()
 
     def _make_sketcher(self, options: Options) -> AnySketcher:
         return sketcher_of(options.sketch, self._resources, self.allowed)
