@@ -147,7 +147,14 @@ def _reported() -> Iterator[None]:
 
 def _complete(context: click.Context, option: click.Parameter, shell: str | None) -> None:
     if shell is not None:
-        made = _completion(context.command, shell)
+        name = os.path.basename(os.environ.get("SHELL", "")) if shell == DETECTED else shell
+        kind = get_completion_class(name) if name in SHELLS else None
+        if kind is None:
+            found = f"got {name!r}" if name else "and the variable SHELL names none"
+            raise simdb.OptionError(
+                f"completion works in {', '.join(SHELLS)}, {found}; name one of them"
+            )
+        made = kind(context.command, {}, PROGRAM, VARIABLE)
         print(made.source() if option.name == "show_completion" else _install(made))
         raise Exit(0)
 
@@ -182,7 +189,11 @@ def app() -> None:
 def main() -> None:
     """Run the program with the arguments of this process."""
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(render.TERMINATED))
-    _open_streams()
+    # Closed streams are opened, so that no file of a run gets their number.
+    ways = {"stdin": ("r", os.O_WRONLY), "stdout": ("w", os.O_RDONLY), "stderr": ("w", os.O_WRONLY)}
+    for name, (mode, access) in ways.items():
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, access), mode))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     # Imports make many objects that all stay, and Python would look for cycles among them: every
@@ -206,17 +217,6 @@ def _install(made: ShellComplete) -> str:
         _add_line(start_file, line.format(path))
         changed += f", and a line in {start_file}"
     return f"completion for {made.name} is in {changed}; it works in the next {made.name}"
-
-
-def _completion(program: click.Command, shell: str) -> ShellComplete:
-    name = os.path.basename(os.environ.get("SHELL", "")) if shell == DETECTED else shell
-    kind = get_completion_class(name) if name in SHELLS else None
-    if kind is None:
-        found = f"got {name!r}" if name else "and the variable SHELL names none"
-        raise simdb.OptionError(
-            f"completion works in {', '.join(SHELLS)}, {found}; name one of them"
-        )
-    return kind(program, {}, PROGRAM, VARIABLE)
 
 
 def _folder(variable: str, usual: str = "") -> Path:
@@ -243,17 +243,6 @@ def _report(message: str, code: int) -> int:
     """Print an error message to standard error and return `code`."""
     print_note(f"simdb: {message}")
     return code
-
-
-def _open_streams() -> None:
-    """Open the standard streams that are closed, so that no file of a run gets their number.
-
-    To read or to print results is an error then; messages get lost.
-    """
-    ways = {"stdin": ("r", os.O_WRONLY), "stdout": ("w", os.O_RDONLY), "stderr": ("w", os.O_WRONLY)}
-    for name, (mode, access) in ways.items():
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, access), mode))
 
 
 def _close_output() -> None:

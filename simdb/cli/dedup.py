@@ -306,16 +306,11 @@ def dedup(
         seconds = progress.elapsed_seconds
         progress.finish()
         shown.print(outcome, duplicates.keep, columns)
-        _conclude(_counts(outcome, intake, has_database), seconds, intake, other)
+        intake.progress.note(intake.summary(_counts(outcome, intake, has_database), seconds))
+        if other is not None and intake.mean_bytes > 2 * other.mean_bytes > 0:
+            intake.progress.note(INSIDE)
     skipped = intake.skipped + (0 if other is None else other.skipped)
     listing.end(has_found=outcome.duplicates > 0, has_skipped=skipped > 0)
-
-
-def _conclude(counts: list[str], seconds: float, intake: Intake, other: Intake | None) -> None:
-    """Say what was done, and what another command would do; `other`: of --against."""
-    intake.progress.note(intake.summary(counts, seconds))
-    if other is not None and intake.mean_bytes > 2 * other.mean_bytes > 0:
-        intake.progress.note(INSIDE)
 
 
 class GivenRun(NamedTuple):

@@ -249,7 +249,14 @@ def unpacked(minima: U32, scheme: str) -> Values:
     """Return the hash values of minima [..., n * width], of the type that datasketch has."""
     if WIDTHS[scheme] == 1:
         return minima.astype(DTYPES[scheme])
-    whole = _unmixed(np.ascontiguousarray(minima, "<u4").view("<u8").astype(np.uint64))
+    # What `mixed` does is undone.
+    shift, first, _, second, _ = MIXING[AFFINE64]
+    values = np.ascontiguousarray(minima, "<u4").view("<u8").astype(np.uint64)
+    # A shift by more than half of the bits undoes itself, and the multipliers are odd.
+    for multiplier in (second, first):
+        values = values ^ (values >> np.uint64(shift))
+        values = values * np.uint64(pow(multiplier, -1, 2**64))
+    whole = np.asarray(values ^ (values >> np.uint64(shift)))
     if scheme == AFFINE64:
         return whole
     pairs = np.empty((*whole.shape, 2), np.int64)
@@ -277,17 +284,6 @@ def _paired(values: Values) -> U64:
 
 def _halves(values: U64) -> U32:
     return mixed(values, AFFINE64).astype("<u8").view("<u4").astype(np.uint32)
-
-
-def _unmixed(mixed_values: U64) -> U64:
-    """Return the values that `mixed` turns into these."""
-    shift, first, _, second, _ = MIXING[AFFINE64]
-    values = mixed_values
-    # A shift by more than half of the bits undoes itself, and the multipliers are odd.
-    for multiplier in (second, first):
-        values = values ^ (values >> np.uint64(shift))
-        values = values * np.uint64(pow(multiplier, -1, 2**64))
-    return np.asarray(values ^ (values >> np.uint64(shift)))
 
 
 def _points(start: float, stop: float, num_perm: int) -> tuple[F64, F64]:

@@ -212,23 +212,20 @@ class TemporaryRows:
     def _settle(self) -> DatabaseRows:
         """Move the newest rows into the database."""
         if self._older is None:
-            self._older = self._create()
+            folder = TemporaryFolder(None)
+            with undoing(folder.remove):
+                made = database.open(
+                    folder.database, "x",
+                    options=self.form.options, durability="none",
+                )  # fmt: skip
+            self._removal = weakref.finalize(self, _remove, made, folder, os.getpid())
+            self._older = DatabaseRows(made, self.form)
         ids, rows = self._newest.read()
         if ids:
             self._older.write(dict(zip(ids, rows, strict=True)), {})
             self._settled.update(ids)
             self._newest = MemoryRows(self.form)
         return self._older
-
-    def _create(self) -> DatabaseRows:
-        folder = TemporaryFolder(None)
-        with undoing(folder.remove):
-            made = database.open(
-                folder.database, "x",
-                options=self.form.options, durability="none",
-            )  # fmt: skip
-        self._removal = weakref.finalize(self, _remove, made, folder, os.getpid())
-        return DatabaseRows(made, self.form)
 
     def _check_open(self) -> None:
         if self._is_closed:

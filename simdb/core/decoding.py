@@ -145,7 +145,8 @@ def known_encoding(name: str, *, is_hashes: bool = False) -> str:
     if type(name) is str and name in (UTF8, UTF8_MARKED):  # the usual case, many times faster
         return UTF8_MARKED
     if type(name) is str and name == GUESS:
-        check_guessing()
+        if _library() is None:
+            raise OptionError(f"encoding='guess' needs the package charset-normalizer: {REMEDY}")
         return GUESS
     try:
         "".encode(name)
@@ -457,12 +458,6 @@ def _of_dictionary(array: Any) -> ByteColumn | None:
     # The last one is the null, number -1.
     addresses, lengths = np.append(known.addresses, np.uint64(0)), np.append(known.lengths, -1)
     return ByteColumn(addresses[places], lengths[places], known.owners, known.is_string)
-
-
-def check_guessing() -> None:
-    """Raise OptionError if charset-normalizer is not installed."""
-    if _library() is None:
-        raise OptionError(f"encoding='guess' needs the package charset-normalizer: {REMEDY}")
 
 
 def hint(content: bytes, position: int) -> str:

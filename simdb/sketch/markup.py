@@ -342,7 +342,8 @@ class _Reading:
             self._begin(name, tag[3])
             # In other places their tags are tags.
             if name in RAW and not self._has_foreign and not self._open[b"select"]:
-                at = _after_raw(page, name, at)
+                found = re.compile(rb"</" + name, re.IGNORECASE).search(page, at)
+                at = len(page) if found is None else found.start()
         return self._steps > STEPS_MAX
 
     def _begin(self, name: bytes, attributes: bytes) -> None:
@@ -396,9 +397,3 @@ def _after_comment(page: bytes, start: int) -> int:
     # "<!-->" is a whole comment.
     found = _COMMENT_END.search(page, start + 2)
     return len(page) if found is None else found.end()
-
-
-def _after_raw(page: bytes, name: bytes, start: int) -> int:
-    """Return the position of the end tag of an element without tags inside, or the page's end."""
-    found = re.compile(rb"</" + name, re.IGNORECASE).search(page, start)
-    return len(page) if found is None else found.start()

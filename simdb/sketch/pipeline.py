@@ -103,7 +103,13 @@ class Pipeline:
         options = self._options
         documents, kind = self._stepped(documents, kind, replace, start)
         if options.unit == "moz":
-            return self._project_moz(documents, kind, replace, start)
+            if kind == "tokens":
+                raise InputError(
+                    f"document {start} is a list of tokens, but unit='moz' takes only texts"
+                )
+            return kernel.project_moz(
+                documents, window=options.shingle, replace=replace, start=start
+            )
         project = kernel.project_tokens if kind == "tokens" else kernel.project_texts
         settings = self._settings(kind, replace, start)
         return project(
@@ -291,18 +297,6 @@ class Pipeline:
     def _vocabulary(self) -> kernel.Vocabulary | None:
         """The stop words and stems for the kernel; None without them."""
         return make_vocabulary(self._options, self._resources)
-
-    def _project_moz(
-        self, documents: Sequence[Any], kind: str, replace: bool, start: int
-    ) -> Projected:
-        """Return the weights of `Simhash.moz`, which only texts have, and numbers of features."""
-        if kind == "tokens":
-            raise InputError(
-                f"document {start} is a list of tokens, but unit='moz' takes only texts"
-            )
-        return kernel.project_moz(
-            documents, window=self._options.shingle, replace=replace, start=start
-        )
 
     def _stepped(
         self, documents: Sequence[Any], kind: str, replace: bool, start: int

@@ -395,12 +395,6 @@ def columns_of(weights: Array, width: int, is_query: bool) -> tuple[U64, U8, U8 
     return bits, vectors, levels
 
 
-def rows_of_zeros(weights: F32) -> I64:
-    """Return the positions of rows of zeros; the first weight excludes most other rows."""
-    suspect = np.flatnonzero(weights[:, 0] == 0)
-    return suspect[~weights[suspect].any(axis=1)]
-
-
 def widened(weights: F32, dimensions: int) -> F32:
     """Return weights with `dimensions` columns: cut off, or repeated from the first column on."""
     given = weights.shape[1]
@@ -531,7 +525,8 @@ class ReadySketcher:
         wide = widened(weights, self._dimensions)
         found, vectors, levels = columns_of(wide, self._width, is_query)
         # Documents without features have no signs; that of simhash-cpp is 0 then.
-        empty = rows_of_zeros(weights)
+        suspect = np.flatnonzero(weights[:, 0] == 0)
+        empty = suspect[~weights[suspect].any(axis=1)]
         is_other = found != bits
         is_other[empty[bits[empty] == 0]] = False
         differing = np.flatnonzero(is_other)

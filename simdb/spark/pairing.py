@@ -349,12 +349,6 @@ def _pack_parts(plan: PairsPlan, tasks: Tasks, batches: Iterable[Any]) -> Iterat
             )  # fmt: skip
 
 
-def pairs_of_rows(rows: Any, job: SearchJob) -> Any:
-    """Return the matching pairs of (key, row), by their keys."""
-    sent, shared = _sent(rows, job)
-    return sent.mapInArrow(partial(_find_pairs, job.plan, shared), PAIRS)
-
-
 def links_of_rows(rows: Any, job: SearchJob) -> Any:
     """Return links, by keys, that connect what all matching pairs connect."""
     sent, shared = _sent(rows, job)
@@ -412,7 +406,8 @@ def _find_links(plan: PairsPlan, shared: Tasks, batches: Iterable[Any]) -> Itera
 
 def matching_rows(rows: Any, job: SearchJob) -> Any:
     """Return the matching pairs of (key, row), by their keys; texts decide if the job has them."""
-    found = pairs_of_rows(rows, job)
+    sent, shared = _sent(rows, job)
+    found = sent.mapInArrow(partial(_find_pairs, job.plan, shared), PAIRS)
     if job.texts is None:
         return found
     candidates = job.held.keep(found.select("left_key", "right_key", "distance"))

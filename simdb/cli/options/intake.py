@@ -130,7 +130,8 @@ class Intake:
         held: list[files.Batch] = []
         count = size = read = 0
         for each in self._found_some():
-            self._look_at(each, sketch)
+            if sketch is not None and not self._markup_hint:
+                self._markup_hint = each.markup_hint(sketch)
             held.append(each)
             read += len(each)
             count += len(each)
@@ -267,10 +268,6 @@ class Intake:
         state = f"{quantity(self.documents, 'document')}, {megabytes:,.0f} MB"
         self.progress.show(state, files.AMOUNT.share())
         return batch
-
-    def _look_at(self, batch: files.Batch, sketch: TextSketch | None) -> None:
-        if sketch is not None and not self._markup_hint:
-            self._markup_hint = batch.markup_hint(sketch)
 
     def report(self, problem: files.InputProblem) -> None:
         """Count and show a file or record that is left out; InputError for a null, if asked for."""

@@ -483,7 +483,9 @@ class ByDatabase(ExitStack):
             places[order] = np.arange(len(order), dtype=np.uint32)
             keep = Places(places)
         groups = self._find(keep, documents)
-        leaders, others = _split(groups)
+        members = groups.ids.astype(np.int64)
+        is_leader = flags_at(groups.offsets[:-1], len(members))
+        leaders, others = np.repeat(members[is_leader], groups.sizes - 1), members[~is_leader]
         measured = self._compared(leaders, others, documents)
         return Decided(others, leaders, *measured, groups.verification).ascending()
 
@@ -521,10 +523,3 @@ def _least_agreeing(similarity: float, lost: float) -> int:
         if fewer > lost:
             return agreeing
     return COMPARED_MINIMA
-
-
-def _split(groups: Clusters[int]) -> tuple[I64, I64]:
-    """Return the representative of each other member of a group, and that member."""
-    members = groups.ids.astype(np.int64)
-    is_leader = flags_at(groups.offsets[:-1], len(members))
-    return np.repeat(members[is_leader], groups.sizes - 1), members[~is_leader]
