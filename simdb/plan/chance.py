@@ -126,18 +126,16 @@ def firm_within(similarity: float, distance: int, sign_count: int = bits.FINGERP
 
 def _firm_differing(similarity: float) -> float:
     """Return the share of signs that are firm and differ in normal weights at `similarity`."""
-    weights, chances = _weights(FIRM_LEAST)
-    return float((chances * _differing(similarity, FIRM_LEAST))[weights > 0.0].sum())
+    weights, chances = _weights()
+    return float((chances * _differing(similarity))[weights > 0.0].sum())
 
 
 @lru_cache(REMEMBERED)
-def flipped_share(
-    similarity: float, loss: float, sign_count: int, least: float = FIRM_LEAST
-) -> float:
+def flipped_share(similarity: float, loss: float, sign_count: int) -> float:
     """Return the share of a query's weights that at most the share `loss` of similar ones exceeds.
 
-    Weights of the size `least` or more whose signs differ in a similar document are added up by
-    their absolute values, and divided by the sum of all such weights of `sign_count`.  Weights a
+    Weights of the size `FIRM_LEAST` or more whose signs differ in a similar document are added up
+    by their absolute values, and divided by the sum of all such weights of `sign_count`.  Weights a
     of the query are normal, and those of the document, too, with correlation `similarity`; so the
     sign of a differs with probability p(a), and seldom where a is large.  With d = 1 where it does,
     the share exceeds t if the sum of a (d - t) is positive.  These are independent and alike, and
@@ -149,20 +147,20 @@ def flipped_share(
     low, high = 0.0, 1.0
     for _ in range(SHARE_STEPS):
         middle = (low + high) / 2
-        if _exceeding(middle, similarity, sign_count, least) > loss:
+        if _exceeding(middle, similarity, sign_count) > loss:
             low = middle
         else:
             high = middle
     return high
 
 
-def _exceeding(share: float, similarity: float, sign_count: int, least: float) -> float:
+def _exceeding(share: float, similarity: float, sign_count: int) -> float:
     """Return the probability that the sum of a (d - share) over all signs is positive.
 
     1 where the sum is likely to be, and near its mean, where the approximation does not hold.
     """
-    weights, chances = _weights(least)
-    differs = _differing(similarity, least)
+    weights, chances = _weights()
+    differs = _differing(similarity)
     mean = (chances * weights * (differs - share)).sum()
     if mean * math.sqrt(sign_count) > -TAIL_LEAST * math.sqrt((chances * weights**2).sum()):
         return 1.0
@@ -186,22 +184,22 @@ def _exceeding(share: float, similarity: float, sign_count: int, least: float) -
 
 
 @cache
-def _weights(least: float) -> tuple[F64, F64]:
+def _weights() -> tuple[F64, F64]:
     """Return absolute values of normal weights, and their probabilities, for integrals.
 
-    Those below `least` are together the last one, 0.
+    Those below `FIRM_LEAST` are together the last one, 0.
     """
-    weights = np.linspace(least, WEIGHT_MOST, NODES)
+    weights = np.linspace(FIRM_LEAST, WEIGHT_MOST, NODES)
     chances = np.exp(-weights * weights / 2.0)
     chances[1:-1] *= np.tile([4.0, 2.0], NODES // 2)[:-1]  # Simpson's rule
-    chances *= math.erfc(least / math.sqrt(2.0)) / chances.sum()
+    chances *= math.erfc(FIRM_LEAST / math.sqrt(2.0)) / chances.sum()
     return np.append(weights, 0.0), np.append(chances, 1.0 - chances.sum())
 
 
 @lru_cache(REMEMBERED)
-def _differing(similarity: float, least: float) -> F64:
+def _differing(similarity: float) -> F64:
     """Return how probably the sign of each of `_weights` differs in a document at `similarity`."""
-    weights, _ = _weights(least)
+    weights, _ = _weights()
     slope = similarity / math.sqrt(2.0 * max(1.0 - similarity * similarity, EQUAL))
     return np.array([math.erfc(slope * weight) / 2.0 for weight in weights.tolist()])
 
