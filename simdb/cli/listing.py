@@ -184,8 +184,6 @@ def _export(
     """Write all rows, with these `columns`, to the file `path`; return whether there are any."""
     form = files.output_format(path, "--output")
     with files.written(path, form) as target:
-        if target is None:
-            return False
         if form.has_types:
             files.write_batches(found.to_batches(ids="text" if text_ids else "auto"), target)
         else:

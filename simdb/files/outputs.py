@@ -479,13 +479,15 @@ class Outputs:
 
 
 @contextmanager
-def written(path: str | None, form: Format | None, name: str = "") -> Iterator[Target | None]:
-    """Yield a target, which gets its name `path` at the end; None if `path` is None.
+def written(path: str, form: Format, name: str = "") -> Iterator[Target]:
+    """Yield a target, which gets its name `path` at the end.
 
     Errors and `name`: see `Outputs`.
     """
     with Outputs(name) as outputs:
-        yield outputs.open(path, form)
+        target = outputs.open(path, form)
+        assert target is not None, "a path and a format make a target"
+        yield target
         outputs.place()
 
 

@@ -178,7 +178,6 @@ class SurvivorOutput:
             if _holds_rows(source) and is_arrow_stream(source):
                 form = form._replace(kind=formats.ARROW_STREAM)
             with written(path, form, name) as shard:
-                assert shard is not None, "a path and a format make a target"
                 self._write(shard, partial(pieces, source=number), [source])
             self.target.rows += shard.rows
             if not shard.rows:

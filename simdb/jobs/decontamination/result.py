@@ -276,7 +276,6 @@ class Decontaminated:
         name = os.fspath(path)
         check_staying([name], self.survivors.staying, has_folders=True)
         with written(name, output_format(name, "path")) as target:
-            assert target is not None, "a path and a format make a target"
             self.fill_leaks(target)
 
     def fill_leaks(self, target: Target) -> None:

@@ -251,7 +251,6 @@ class KeptDocuments:
                 " its text; let the name end in .jsonl, .csv, .tsv or .parquet"
             )
         with bounded(read.reading.threads), files.written(path, form) as target:
-            assert target is not None, "a path and a format make a target"
             self._lines.copy(self._kept, read.survivors(target))
 
     @property

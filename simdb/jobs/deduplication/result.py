@@ -127,7 +127,6 @@ class InMemory:
         """Write them to a file; they are in none that `in_place` could mean."""
         check_staying([path], self.staying, has_folders=True)
         with bounded(self.threads), written(path, output_format(path, "path")) as target:
-            assert target is not None, "a path and a format make a target"
             names = rows_of(self.data).names
             given = dict(zip(distinct(names), names, strict=True))
             write_rows(self._rows, target, [field_named(self.text).label], given)

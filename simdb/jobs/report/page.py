@@ -134,7 +134,6 @@ def check_page(path: str) -> None:
 def write_page(page: str, path: str) -> int:
     """Write a page to `path` and return its bytes; a file gets its name when it is complete."""
     with written(path, PAGE_FORM) as target:
-        assert target is not None, "a path and a format make a target"
         return fill_page(page, target)
 
 
