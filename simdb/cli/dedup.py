@@ -182,12 +182,6 @@ class DuplicateOptions(option_groups.SearchOptions):
                 " in the input"
             )
 
-    def least_words(self, unit: str, question: jobs.DedupQuestion, db: str | None) -> int:
-        """Return how many words a part must have to be dropped."""
-        others = {"--verify": self.verify is not None, "--texts": self.texts is not None}
-        given = self.min_words, question, self.keep, self.against, db, others
-        return jobs.checked_unit(unit, *given)
-
     def reading(
         self, reading: files.SourceOptions, question: jobs.DedupQuestion
     ) -> files.SourceOptions:
@@ -353,7 +347,9 @@ def _checked(
     unit = taken_unit(sketch)
     if reading.digits and unit != jobs.DOCUMENT:
         raise OptionError("--unit drops parts of texts, and hashes have none; leave it out")
-    min_words = given.least_words(unit, question, store.db)
+    others = {"--verify": given.verify is not None, "--texts": given.texts is not None}
+    asked = given.min_words, question, given.keep, given.against, store.db, others
+    min_words = jobs.checked_unit(unit, *asked)
     store.check()
     groups_form = results.check(unit)
     kept = KeptOutput.of(results.output, sources, staying, reading)

@@ -129,7 +129,9 @@ def drop_duplicates(
     texts are shuffled while at most `driver_links` rows are removed.
     """
     check_policy(policy)
-    _check_share(max_share)
+    is_number = isinstance(max_share, int | float) and not isinstance(max_share, bool)
+    if max_share is not None and not (is_number and 0 <= max_share <= 1):
+        raise OptionError(f"max_share must be from 0 to 1, or None, got {shown(max_share)}")
     asked = similarity, distance, recall, checkpoint, partitions, block_limit, driver_links
     sketch, settings = _usual(sketch, Settings(*asked, lose_of(rule, lose)), verify, policy)
     df, skipped = sketching.readable(df, id, text, on_error, sketch)
@@ -531,12 +533,6 @@ def _without(rows: Any, id: str, removed: Any, driver_links: int) -> Any:
     ids = frames.broadcast_if_few(removed.select(functions.col("id").alias(name)), driver_links)
     kind = frames.id_type(rows, id)
     return rows.join(ids, rows[id].cast(kind) == ids[name], "left_anti")
-
-
-def _check_share(max_share: Any) -> None:
-    is_number = isinstance(max_share, int | float) and not isinstance(max_share, bool)
-    if max_share is not None and not (is_number and 0 <= max_share <= 1):
-        raise OptionError(f"max_share must be from 0 to 1, or None, got {shown(max_share)}")
 
 
 def _check_removed(removed: Any, sketches: Any, max_share: float | None) -> None:

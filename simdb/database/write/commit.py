@@ -367,7 +367,9 @@ def write_staged(
     write_notes(writer, staging.notes)
     if staging.sealed:
         manifest = _write_sealed(writer, manifest, base, staging, source, ahead.rows)
-    _append_to_delta(writer, staging)
+    if staging.new_count:  # documents that are in no run are one value of the delta
+        key = layout.number_key(staging.new_start)
+        writer.put(layout.DELTA, key, staging.new_batch().encoded(key))
     if manifest.unfinished is not None:
         manifest = _carry_on(writer, manifest, base, staging, source)
     if manifest.unfinished is None and manifest.runs != base.manifest.runs:
@@ -469,13 +471,6 @@ def _write_metadata(writer: Writer, first: int, metadata: StagedMetadata) -> Non
         writer.store.environment.watch.walk_rarely(frozenset({layout.METADATA}))
         writer.put_all(layout.METADATA, records.changed_blocks(writer.source(), changes))
     writer.put_all(layout.METADATA, records.encode_blocks(metadata.new_from(first)))
-
-
-def _append_to_delta(writer: Writer, staging: Staging) -> None:
-    """Store the new documents that are not in a run as one value of the delta."""
-    if staging.new_count:
-        key = layout.number_key(staging.new_start)
-        writer.put(layout.DELTA, key, staging.new_batch().encoded(key))
 
 
 def _write_sealed(

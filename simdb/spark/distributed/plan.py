@@ -640,7 +640,9 @@ class ByBands(_ByTables):
     def pairs(self, part: int, rows: U8, threads: int) -> Iterator[database.Couples]:
         """Yield the pairs that agree in the band of the part, in no earlier one, and are alike."""
         band = part >> self.part_bits
-        keys = self._keys_of_band(rows, band)
+        length = self.bands.banding.rows
+        minima = self.bands.minima_of(rows)[:, band * length : (band + 1) * length]
+        keys = kernel.band_keys(np.ascontiguousarray(minima), bands=1, rows=length)[:, 0].copy()
         ordinals = np.arange(len(rows), dtype=np.uint32)
         kernel.sort(keys, ordinals)
         table = Table(keys, ordinals, np.empty(0, np.uint32))
@@ -651,12 +653,6 @@ class ByBands(_ByTables):
             couples = chosen(couples, ~np.asarray(agreeing.any(axis=1), np.bool_))
             if len(couples):
                 yield couples
-
-    def _keys_of_band(self, rows: U8, band: int) -> U64:
-        """Return keys which are equal where the minima of one band are: uint64[n]."""
-        length = self.bands.banding.rows
-        minima = self.bands.minima_of(rows)[:, band * length : (band + 1) * length]
-        return kernel.band_keys(np.ascontiguousarray(minima), bands=1, rows=length)[:, 0].copy()
 
     def _alike(self, rows: U8, couples: database.Couples) -> database.Couples:
         """Return the couples whose signatures are similar enough, with their similarities."""
