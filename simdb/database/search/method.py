@@ -170,17 +170,17 @@ def matches_of_one(
     state: State,
     sketches: Sketches,
     criterion: Criterion,
-    found: list[tuple[int, int]],
+    found: list[tuple[int, int]] | None,
     limit: Limit,
     enough: int = 0,
-) -> list[Match]:
-    """Return the matches of one document with weights, best first.
+) -> list[Match] | None:
+    """Return the matches of one document with weights, best first; None if there are many.
 
     `found`: the ordinals and distances of its candidates, by distance, then by ordinal.  If these
     are `enough` candidates of more, and too few of them match, nothing is returned.
     """
     if not found:
-        return []
+        return None if found is None else []
     rows: Sequence[tuple[int, int, float | None]]
     if criterion.least is not None:
         rows = _measured(state, sketches, found, criterion.least)
@@ -189,6 +189,11 @@ def matches_of_one(
         found = found[:limit]
         similarities = _similarities(state, sketches, [ordinal for ordinal, _ in found])
         rows = [(*each, value) for each, value in zip(found, similarities, strict=True)]
+    return shown_matches(state, rows)
+
+
+def shown_matches(state: State, rows: Sequence[tuple[int, int, float | None]]) -> list[Match]:
+    """Return matches for users from ordinals, distances and similarities."""
     scale = state.scale
     return [
         Match(state.id_of(ordinal), distance, scale.shown_one(similarity), scale.measure)

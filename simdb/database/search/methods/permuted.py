@@ -56,8 +56,6 @@ def search_one(
     """Return the matches of one document with weights, best first; None if there are many."""
     is_measured = criterion.similarity is not None
     found = search_bits(state, int(sketches.bits[0]), plan, 0 if is_measured else first)
-    if found is None:
-        return None
     return matches_of_one(state, sketches, criterion, found, 1 if first == 1 else limit)
 
 

@@ -29,7 +29,7 @@ from simdb.database.search.couples import (
     couples_of,
     searched,
 )
-from simdb.database.search.method import After, Limit, Method, PairMember
+from simdb.database.search.method import After, Limit, Method, PairMember, shown_matches
 from simdb.database.search.methods import exhaustive
 from simdb.database.search.rows import MANY, Rows
 from simdb.database.state import kinds
@@ -67,11 +67,7 @@ def search_one(
         return None
     if criterion.distance is not None:
         found = [match for match in found if match[1] <= criterion.distance]
-    scale = state.scale
-    return [
-        Match(state.id_of(ordinal), distance, scale.shown_one(similarity), scale.measure)
-        for ordinal, distance, similarity in found[:most]
-    ]
+    return shown_matches(state, found[:most])
 
 
 def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:

@@ -45,8 +45,6 @@ def search_one(
         probing.header_bits,
         MANY,
     )
-    if found is None:
-        return None
     return matches_of_one(state, sketches, criterion, found, 1 if first == 1 else limit)
 
 
