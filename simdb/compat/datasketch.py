@@ -344,14 +344,10 @@ class MinHashLSH:
             self._adopted(*row_form.kind_of(minhash))
         return row
 
-    def _adopted(
-        self, scheme: str | None = None, seed: int | None = None
-    ) -> TemporaryRows | DatabaseRows:
+    def _adopted(self, *kind: Any) -> TemporaryRows | DatabaseRows:
         """Return the rows; those of a new temporary index get a scheme and seed, once."""
         if self._rows is None:
-            assert scheme is not None
-            assert seed is not None
-            self._rows = TemporaryRows(self._form(scheme, seed))
+            self._rows = TemporaryRows(self._form(*kind))
         return self._rows
 
     def _form(self, scheme: str, seed: int) -> row_form.RowForm:

@@ -408,7 +408,8 @@ def warn_of_changes(options: TextSketch, resources: Resources, where: str) -> No
     """Issue a RuntimeWarning for each package whose version is not the stored one."""
     for name, version in installed_versions(options).items():
         stored = resources.versions.get(name, version)
-        if _release(stored) != _release(version):
+        # The major and the minor number tell.
+        if stored.split(".")[:2] != version.split(".")[:2]:
             warnings.warn(
                 f"{where} was made with {name} {stored}, but {version} is installed:"
                 f" {CONCERNS[name]} may differ, so a document may not match its stored copy;"
@@ -416,11 +417,6 @@ def warn_of_changes(options: TextSketch, resources: Resources, where: str) -> No
                 RuntimeWarning,
                 stacklevel=3,
             )
-
-
-def _release(version: str) -> list[str]:
-    """Return the major and the minor number of a version."""
-    return version.split(".")[:2]
 
 
 def stop_words_of(language: str) -> tuple[str, ...]:

@@ -248,11 +248,6 @@ def with_fingerprints(fingerprints: U64, table: Table, threads: int) -> Table:
     return table._replace(keys=keys)
 
 
-def is_gathered(view: View) -> bool:
-    """Return whether the tables of a view have whole fingerprints in place of keys."""
-    return view.sealed.gathered is not None
-
-
 def run_of(view: View, ordinals: U32) -> I64:
     """Return the number of the run whose tables have each of some documents."""
     if view.sealed.gathered is not None:
@@ -274,7 +269,7 @@ def _prepared(view: View, source: Source, runs: Sequence[Sequence[Any]]) -> Any:
     first = searched_tables(view).start
     return kernel.Polytopes(
         source.width, [], runs, NO_DOCUMENTS, None, view.windows, first_table=first,
-        are_whole=is_gathered(view),
+        are_whole=view.sealed.gathered is not None,
     )  # fmt: skip
 
 
@@ -284,7 +279,8 @@ def _limits(view: View, source: Source, criterion: plan.Criterion, either: bool)
     assert least is not None
     runs, costs = polytope_runs(view, source), plan.EITHER if either else plan.SEEN
     each = thresholds(runs, similarity, recall, tables=table_count(view), costs=costs)
-    signs = plan.ALL_SIGNS if is_gathered(view) else plan.KEY_SIGNS
+    # Tables that were made have whole fingerprints in place of keys.
+    signs = plan.KEY_SIGNS if view.sealed.gathered is None else plan.ALL_SIGNS
     return PolytopeLimits(np.array(each, np.float32), least, plan.sign_limits(least, recall, signs))
 
 
