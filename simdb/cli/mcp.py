@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING
 
 import simdb
 from simdb import compat
+from simdb.cli.options import option_groups
 from simdb.core.checks import installed
+from simdb.core.values import replace
 
 if TYPE_CHECKING:
     from simdb.database import Database
@@ -13,18 +15,24 @@ if TYPE_CHECKING:
 TIMEOUT = 30.0
 
 
-def mcp(db: str, *, read_only: bool = False) -> None:
+def mcp(db: str, *, read_only: bool = False, where: list[str] | None = None) -> None:
     """Serve the notes of a database to an agent, and make the database if there is none."""
     door = installed("simdb.compat.mcp", "simdb mcp needs the package mcp: pip install mcp")
-    with _opened(db, read_only) as database:
-        door.server_of(database, read_only=read_only).run()
+    fields = tuple(each.partition("=")[0] for each in where or ())
+    with _opened(db, read_only, fields) as database:
+        condition = option_groups.given_where(where, database.options.fields)
+        if callable(condition):
+            raise simdb.OptionError(
+                f"--where names fields of {db} (create --fields), got {', '.join(fields)}"
+            )
+        door.server_of(database, read_only=read_only, where=condition).run()
 
 
-def _opened(path: str, read_only: bool) -> "Database":
-    """Open a database; a new one is for short notes."""
+def _opened(path: str, read_only: bool, fields: tuple[str, ...]) -> "Database":
+    """Open a database; a new one is for short notes, with `fields` in their metadata."""
     if read_only:
         return simdb.open(path, "r")
     try:
         return simdb.open(path, "w", timeout=TIMEOUT)
     except (simdb.NotFoundError, simdb.FormatError):  # another agent may be making it
-        return simdb.open(path, options=compat.NOTES, timeout=TIMEOUT)
+        return simdb.open(path, options=replace(compat.NOTES, fields=fields), timeout=TIMEOUT)

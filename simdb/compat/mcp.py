@@ -4,9 +4,10 @@
 are for a model that has never heard of simdb; documents are notes there.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 from uuid import uuid4
 
 from mcp.server.mcpserver import MCPServer
@@ -17,8 +18,10 @@ from pydantic import Field
 from simdb import __version__
 from simdb.compat.notes import TOKEN, NoteFacts
 from simdb.core.clusters import Cluster
-from simdb.core.errors import Error, NotFoundError, OptionError
-from simdb.core.options import Bits
+from simdb.core.documents import Document
+from simdb.core.errors import Error, ExistsError, InputError, NotFoundError, OptionError
+from simdb.core.matches import Match
+from simdb.core.options import Simhash
 from simdb.database import Database, Snapshot, WriteTransaction, similarity
 
 INSTRUCTIONS = (
@@ -26,7 +29,7 @@ INSTRUCTIONS = (
     " remembering: it stores the note, or shows the stored note that says the same. Call nearest"
     " to recall what is stored about something."
 )
-# So many of the nearest notes can say the same; most are left out, since they say something else.
+# Number of nearest notes that are compared first; more if all of them are similar enough.
 COMPARED = 10
 LIMIT_MAX = 100
 Row = dict[str, Any]
@@ -35,12 +38,23 @@ NoteId = Annotated[str | int, Field(description="The id of a stored note, as oth
 Limit = Annotated[int, Field(ge=1, le=LIMIT_MAX, description="The most results to return.")]
 
 
-def server_of(database: Database, *, read_only: bool = False) -> MCPServer:
-    """Return a server with the tools of a database; `read_only`: without the one that stores."""
+def server_of(
+    database: Database, *, read_only: bool = False, where: dict[str, Any] | None = None
+) -> MCPServer:
+    """Return a server with the tools of a database; `read_only`: without the one that stores.
+
+    `where`: values of fields that all notes of the agent have; it sees no others.  Raises
+    OptionError for a database without texts.
+    """
+    if not database.options.texts:
+        raise OptionError(
+            f"simdb mcp shows stored texts, and {database.path} was created without --texts; give"
+            " the path of a new database"
+        )
     server: MCPServer = MCPServer(
         "simdb", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING"
     )
-    notes = _Notes(database)
+    notes = _Notes(database, where)
     if not read_only:
         server.add_tool(_told(notes.add_if_new), annotations=ToolAnnotations(idempotent_hint=True))
     reading = ToolAnnotations(read_only_hint=True)
@@ -58,6 +72,8 @@ def _told(tool: Callable[..., Row]) -> Callable[..., Row]:
     def told(**arguments: Any) -> Row:
         try:
             return tool(**arguments)
+        except ExistsError as error:
+            raise ToolError("another note has this id; choose another, or leave it out") from error
         except Error as error:
             raise ToolError(str(error)) from error
 
@@ -67,9 +83,8 @@ def _told(tool: Callable[..., Row]) -> Callable[..., Row]:
 class _Notes:
     """The tools: a method each, with the name and the text that a model sees."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._texts = database.options.texts
+    def __init__(self, database: Database, where: dict[str, Any] | None) -> None:
+        self._database, self._where = database, where
 
     def add_if_new(
         self,
@@ -89,12 +104,14 @@ class _Notes:
         is there already: use that one.  Notes that differ in a number, a name or a "not" are
         not the same, and both are stored.  An id that another note has is an error.
         """
+        if not TOKEN.search(text):
+            raise InputError("a note needs words")
         with self._database.write() as state:
             same = self._same(state, text)
             if same:
                 return {"stored": False, "match": same[0]}
             id = uuid4().hex if id is None else id
-            state.insert(id, text, metadata)
+            state.insert(id, text, {**(metadata or {}), **self._where} if self._where else metadata)
         return {"stored": True, "id": id}
 
     def check_duplicate(self, text: Note, limit: Limit = 5) -> Row:
@@ -115,7 +132,7 @@ class _Notes:
         the most similar first.
         """
         with self._database.read() as state:
-            return {"notes": self._nearest(state, text, k)}
+            return {"notes": [_shown(state, each) for each in self._found(state, text, k)]}
 
     def find_clusters(self, limit: Limit = 20) -> Row:
         """Find groups of stored notes that say nearly the same, for tidying up.
@@ -124,10 +141,9 @@ class _Notes:
         groups there are.
         """
         with self._database.read() as state:
-            found = list(_agreeing(state, state.find_clusters()))
-            largest = sorted(found, key=len, reverse=True)[:limit]
-            clusters = [[_shown(state, id) for id in ids[:LIMIT_MAX]] for ids in largest]
-        return {"clusters": clusters, "count": len(found)}
+            found = list(_agreeing(state, state.find_clusters(where=self._where)))
+        largest = sorted(found, key=len, reverse=True)[:limit]
+        return {"clusters": [rows[:LIMIT_MAX] for rows in largest], "count": len(found)}
 
     def explain(
         self,
@@ -144,12 +160,12 @@ class _Notes:
             raise OptionError("give id or other_text, one of the two")
         options = self._database.options
         if id is not None:
-            other_text = self._database[id].text
-            if other_text is None:
-                raise NotFoundError(f"no text is stored with {id!r}; give other_text")
-        if isinstance(options.sketch, Bits):
-            raise OptionError("the database holds hashes, and no texts to compare")
-        share = similarity(text, str(other_text), options.sketch)
+            note = self._database.get(id)
+            given = {} if note is None else note.metadata or {}
+            if note is None or not (self._where or {}).items() <= given.items():
+                raise NotFoundError(f"no note has the id {id!r}")
+            other_text = note.text
+        share = similarity(text, str(other_text), cast(Simhash, options.sketch))
         facts = [NoteFacts.of(each) for each in (text, str(other_text))]
         is_like, agree = share >= options.similarity, facts[0].agree(facts[1])
         words = [set(TOKEN.findall(each.lower())) for each in (text, str(other_text))]
@@ -173,40 +189,45 @@ class _Notes:
         }
 
     def _same(self, state: Snapshot | WriteTransaction, text: str) -> list[Row]:
-        """Return the stored notes that say the same as a text, the most similar first."""
-        facts = NoteFacts.of(text)
-        near = self._nearest(state, text, COMPARED, self._database.options.similarity)
-        return [
-            each for each in near
-            if each["text"] is None or facts.agree(NoteFacts.of(each["text"]))
-        ]  # fmt: skip
+        """Return the stored notes that say the same as a text, the most similar first.
 
-    def _nearest(
-        self, state: Snapshot | WriteTransaction, text: str, k: int, least: float = 0.0
-    ) -> list[Row]:
-        texts = state.texts_many if self._texts else None
+        If all of the nearest are similar enough, more of them are, too.
+        """
+        facts, least, k = NoteFacts.of(text), self._database.options.similarity, COMPARED
+        near = self._found(state, text, k)
+        while len(near) == k and (near[-1].similarity or 0) >= least:
+            k *= 4
+            near = self._found(state, text, k)
+        similar = [each for each in near if (each.similarity or 0) >= least]
         return [
-            _shown(state, each.id) | {"similarity": each.similarity}
-            for each in state.nearest(text, k, texts=texts)
-            if each.similarity is not None and each.similarity >= least
+            _shown(state, each) for each in similar if facts.agree(NoteFacts.of(each.text or ""))
         ]
 
+    def _found(self, state: Snapshot | WriteTransaction, text: str, k: int) -> list[Match[Any]]:
+        found = state.nearest(text, k, texts=state.texts_many, where=self._where)
+        return [each for each in found if each.text is not None]
 
-def _agreeing(state: Snapshot, clusters: Iterable[Cluster[Any]]) -> Iterator[list[Any]]:
-    """Yield the members of clusters whose notes agree with the first of them, two or more."""
+
+def _agreeing(state: Snapshot, clusters: Iterable[Cluster[Any]]) -> Iterator[list[Row]]:
+    """Yield the notes of clusters that agree with the first of them, two or more."""
     for cluster in clusters:
-        facts: list[tuple[NoteFacts, list[Any]]] = []
-        for id in cluster.ids:
-            own = NoteFacts.of(_shown(state, id)["text"] or "")
-            group = next((ids for first, ids in facts if first.agree(own)), None)
+        groups: list[tuple[NoteFacts, list[Row]]] = []
+        for note in state.get_many(cluster.ids):
+            own = NoteFacts.of(note.text or "")
+            group = next((rows for first, rows in groups if first.agree(own)), None)
             if group is None:
-                facts.append((own, [id]))
-            else:
-                group.append(id)
-        yield from (ids for _, ids in facts if len(ids) > 1)
+                groups.append((own, group := []))
+            group.append(_row(note))
+        yield from (rows for _, rows in groups if len(rows) > 1)
 
 
-def _shown(state: Snapshot | WriteTransaction, id: Any) -> Row:
-    """Return what a model sees of a stored note."""
-    note = state.get(id)
-    return {"id": id, "text": note and note.text, "metadata": note and note.metadata}
+def _shown(state: Snapshot | WriteTransaction, match: Match[Any]) -> Row:
+    """Return what a model sees of a note that was found."""
+    return _row(state.get_many([match.id])[0]) | {"similarity": match.similarity}
+
+
+def _row(note: Document[Any]) -> Row:
+    """Return what a model sees of a stored note; bytes as hexadecimal digits."""
+    row = {"id": note.id, "text": note.text, "metadata": note.metadata}
+    shown: Row = json.loads(json.dumps(row, default=bytes.hex))
+    return shown

@@ -19,6 +19,8 @@ pytest.importorskip("mcp", reason="needs the package mcp: pip install mcp")
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from simdb.compat import mcp as mcp_module
+
 TEA = "The user prefers tea over coffee in the morning"
 AGENTS, NOTES_EACH, KILLS = 3, 8, 3
 LABELLED = Path(__file__).with_name("notes.jsonl").read_text(encoding="utf-8").splitlines()
@@ -118,6 +120,75 @@ def test_reasons_groups_and_errors_are_in_words(tmp_path):
     assert "string" in wrong
 
 
+def test_an_agent_sees_the_notes_of_its_tenant_only(tmp_path):
+    async def tell(tenant):
+        async with agent(tmp_path / "notes", "--where", f"tenant={tenant}") as client:
+            stored = await called(client, "add_if_new", text=TEA, id=tenant, metadata={"n": 1})
+            near = await called(client, "nearest", text=TEA)
+            other = await called(client, "explain", text=TEA, id="a")
+            return stored, [note["id"] for note in near["notes"]], other
+
+    first, second = asyncio.run(tell("a")), asyncio.run(tell("b"))
+
+    assert [first[:2], second[:2]] == [
+        ({"stored": True, "id": each}, [each]) for each in ("a", "b")
+    ]  # fmt: skip
+    assert first[2]["is_duplicate"]
+    assert "no note has the id 'a'" in second[2]
+    with simdb.open(tmp_path / "notes", "r") as database:
+        assert database["b"].metadata == {"n": 1, "tenant": "b"}
+
+
+def test_many_notes_that_say_something_else_hide_none(tmp_path, monkeypatch):
+    told = "In the cellar the sensor 7 was reading 30 degrees"
+    with simdb.open(tmp_path / "notes", options=NOTES) as database:
+        tools = mcp_module._Notes(database, None)
+        assert tools.add_if_new(told, "told")["stored"]
+        for number in range(100, 130):
+            database.insert(number, f"In the cellar the sensor {number} was reading 30 degrees")
+            database.insert(f"again {number}", told, {"raw": b"\xff"})
+
+        assert not tools.add_if_new(told)["stored"]
+        found = tools.check_duplicate(told, limit=100)["matches"]
+        clusters = tools.find_clusters()["clusters"]
+
+    assert len(found) == 31
+    assert {note["text"] for note in found} == {told}
+    assert found[-1]["metadata"] == {"raw": "ff"}
+    assert [len(each) for each in clusters] == [31]
+
+
+def test_what_no_memory_can_be_is_refused(tmp_path):
+    with (
+        simdb.open(tmp_path / "plain") as database,
+        pytest.raises(simdb.OptionError, match="created without --texts"),
+    ):
+        mcp_module.server_of(database)
+    with simdb.open(tmp_path / "notes", options=NOTES) as database:
+        tools = mcp_module._Notes(database, None)
+        with pytest.raises(simdb.InputError, match="needs words"):
+            tools.add_if_new(" !? ")
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "agrees"),
+    [
+        ("she lives in Berlin now", "she lives in Bern now", False),
+        ("due on 2026-01-02", "due on 2026-02-01", False),
+        ("it was -5 degrees", "it was 5 degrees", False),
+        ("add \u00bd cup", "add \u00bc cup", False),
+        ("meet at 7am", "meet at 8am", False),
+        ("use Server A1 today", "use Server B1 today", False),
+        ("my name is \u00d6zil", "my name is \u00dcnal", False),
+        ("meet on Tue at noon", "meet on Tuesday at noon", True),
+        ("it takes three days", "it takes 3 days", True),
+        ("I don't know", "I do not know", True),
+    ],
+)
+def test_facts_agree(left, right, agrees):
+    assert NoteFacts.of(left).agree(NoteFacts.of(right)) is agrees
+
+
 def test_agents_at_once_store_each_note_once(tmp_path):
     async def work():
         async def tell(name):
@@ -197,5 +268,5 @@ def test_labelled_notes_are_told_apart():
         right += says_same and pair["same"]
 
     assert same == 100
-    assert right / same >= 0.9
+    assert right / same >= 0.91
     assert right / found >= 0.86
