@@ -153,6 +153,11 @@ class Reading(Protocol[IdT]):
         NotFoundError
             If `id` is unknown.
 
+        Notes
+        -----
+        A query decides by the estimate of sketches, also where texts or features are stored and
+        claims (`add_if_new`) decide exactly; `accept` can confirm its matches.
+
         Examples
         --------
         >>> with simdb.open(None) as database:

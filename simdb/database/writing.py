@@ -558,6 +558,8 @@ class Writing(Reading[IdT], Protocol[IdT]):
         ------
         OptionError
             If the database keeps no times.
+        InputError
+            If `older_than` is no such time.
 
         Notes
         -----

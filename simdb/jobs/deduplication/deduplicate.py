@@ -157,7 +157,7 @@ def deduplicate(
     on_null : {"keep", "drop", "error"}, default "keep"
         What to do with rows without a text.
     max_share : float, optional
-        The largest share of rows that may be removed; if more would be, none are.
+        The largest share of rows that may be removed; OptionError if more would be.
     memory : int, optional
         Number of bytes to hold in memory.
     encoding : str, default "utf-8"
