@@ -172,5 +172,5 @@ def _check_matching(match: MatchName | None, criterion: dict[str, Any], on_confl
 def _taken(batch: Batch, at: int) -> simdb.ExistsError:
     return simdb.ExistsError(
         f"{batch.where(at)}: the id {batch.ids[at]!r} is taken, so nothing was inserted; use"
-        " --on-conflict replace to replace the stored document"
+        " --on-conflict skip to keep the document that has it, or replace to replace that"
     )

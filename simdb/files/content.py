@@ -64,7 +64,10 @@ AGAIN_BYTES = 1 << 20
 
 
 class Amount:
-    """The bytes read since `begin`, and their total if all sources are files."""
+    """The bytes read since `begin`, and their total if all sources are files.
+
+    `left_out`: how many records of crawls were left out since then.
+    """
 
     def __init__(self) -> None:
         """Start at nothing."""
@@ -73,7 +76,7 @@ class Amount:
     def begin(self) -> None:
         """Start again at nothing, and forget what was guessed, before sources are read."""
         decoding.GUESSED.clear()
-        self.read_bytes = 0
+        self.read_bytes = self.left_out = 0
         self._total_bytes: int | None = None
         self._is_expected = False
 

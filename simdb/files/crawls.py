@@ -14,7 +14,6 @@ encoded, are taken as they are.
 import io
 import re
 import zlib
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
@@ -24,7 +23,7 @@ from simdb.core import kernel
 from simdb.core.checks import installed
 from simdb.core.decoding import decoded
 from simdb.core.errors import InputError
-from simdb.files.content import BUFFER_BYTES, DOCUMENT_BYTES_MAX
+from simdb.files.content import AMOUNT, BUFFER_BYTES, DOCUMENT_BYTES_MAX
 from simdb.files.records import Found, Record, SourceOptions, batched, made, make_record
 
 NEED = "reading WARC needs the package fastwarc: pip install fastwarc"
@@ -39,14 +38,12 @@ HEADER_LINES = 1000
 # A response as a record for the library.
 RESPONSE = b"WARC/1.0\r\nWARC-Type: response\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s"
 CHUNK = re.compile(rb"[0-9a-fA-F]+[ \t]*[;\r\n]")
-# How many records of each crawl were left out.
-LEFT_OUT: Counter[str] = Counter()
 
 Fields = dict[bytes, bytes]
 
 
 def read_crawl(stream: io.BufferedReader, name: str, reading: SourceOptions) -> Found:
-    """Yield the pages and texts of a stream of WARC, and count other records in `LEFT_OUT`.
+    """Yield the pages and texts of a stream of WARC, and count other records in `AMOUNT`.
 
     The fields of a page are `id`, its address; `text`; `date`, when it was fetched; `type`, such as
     text/html; and `status`, such as 200, or None without the header of a server.
@@ -112,7 +109,7 @@ def _document(
         own = header.get(b"content-type") or fields.get(b"warc-identified-payload-type", b"")
     own = own.partition(b";")[0].strip().lower()
     if own not in TYPES or fields.get(b"warc-type", b"").lower() not in KINDS:
-        LEFT_OUT[name] += 1
+        AMOUNT.left_out += 1
         return None
     if is_http and len(content) <= DOCUMENT_BYTES_MAX:
         content, label, status = _page(library, content)

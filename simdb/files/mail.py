@@ -1,8 +1,8 @@
 """Mail: reads the messages of mailboxes (.mbox) and of files with one message each (.eml).
 
-The text of a message is its body as plain text, or else as HTML; attachments and messages within
-the message are left out.  The id is the message's own.  A message that is cut off inside its text,
-or whose text cannot be decoded, becomes an `InputProblem`.
+The text of a message is all parts of it that are text, of alternatives the plain one or else HTML;
+attachments and messages within the message are left out.  The id is the message's own.  A message
+that is cut off inside its text, or whose text cannot be decoded, becomes an `InputProblem`.
 """
 
 import io
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
 from time import strftime
+from typing import Any
 
 from simdb.core.decoding import decoded
 from simdb.core.errors import InputError
@@ -20,6 +21,8 @@ from simdb.files.records import Found, Record, SourceOptions, batched, made, mak
 # The line before each message of a mailbox, and how a mailbox begins.
 SEPARATOR = re.compile(rb"From \S.*\d{1,2}:\d\d\b.*\b(19|20)\d\d\b")
 MAILBOX = re.compile(SEPARATOR.pattern + rb".*\r?\n[!-9;-~]+:")
+# What a mailbox adds to a message: `>` before lines like its own, and an empty line at the end.
+ADDED = re.compile(rb"^>(?=>*From )|^\r?\n\Z", re.MULTILINE)
 # What the parser of the standard library finds in a message that is damaged or cut off; if another
 # part than the last has the text, the parts need no end.
 UNCLOSED = "CloseBoundaryNotFoundDefect"
@@ -28,7 +31,7 @@ DEFECT = re.compile(f"MissingHeaderBody|InvalidBase64(Padding|Length)|{UNCLOSED}
 
 def read_mailbox(stream: io.BufferedReader, name: str, reading: SourceOptions) -> Found:
     """Yield the messages of a mailbox, see `read_message`."""
-    return batched(made(_messages(stream), name, partial(read_message, name, reading)))
+    return batched(made(map(_bare, _messages(stream)), name, partial(read_message, name, reading)))
 
 
 def read_message(name: str, reading: SourceOptions, content: bytes, position: int = 0) -> Record:
@@ -41,11 +44,8 @@ def read_message(name: str, reading: SourceOptions, content: bytes, position: in
     try:
         policy = import_module("email.policy").default
         message = import_module("email").message_from_bytes(content, policy=policy)
-        # What is called a multipart and has no parts is one text.
-        is_bare = message.get_content_maintype() == "multipart" and not message.is_multipart()
-        part = message if is_bare else message.get_body(("plain", "html"))
-        body = b"" if part is None else part.get_payload(decode=True)
-        label = "" if part is None else part.get_content_charset("")
+        parts = _text_parts(message)
+        bodies = [(each.get_payload(decode=True), each.get_content_charset("")) for each in parts]
         date = getattr(message["Date"], "datetime", None)
         value = {
             "id": (message["Message-ID"] or "").strip("<> "),
@@ -55,13 +55,38 @@ def read_message(name: str, reading: SourceOptions, content: bytes, position: in
         }
     except Exception as error:  # that parser has many ways to fail
         raise InputError(f"a damaged mail ({error}); leave it out") from error
-    found = {type(each).__name__ for each in (*message.defects, *getattr(part, "defects", ()))}
-    is_last = part is [*message.walk()][-1]
+    defects = [*message.defects, *(found for each in parts for found in each.defects)]
+    found, is_last = {type(each).__name__ for each in defects}, [*message.walk()][-1] in parts
     if not message.keys() or any(map(DEFECT.match, found if is_last else found - {UNCLOSED})):
         raise InputError("a mail that is damaged, cut off or without a header; leave it out")
-    if part is not None:
-        value["text"] = decoded(body, reading.encoding, reading.errors, label)
+    texts = [decoded(body, reading.encoding, reading.errors, label) for body, label in bodies]
+    if len(texts) > 1:
+        texts = [each.strip("\r\n") for each in texts if each.strip()]
+    value["text"] = "\n\n".join(texts) if parts else None
     return make_record(value, reading, source=name, position=position, size_bytes=len(content))
+
+
+def _text_parts(part: Any) -> list[Any]:
+    """Return the parts of a part of a message that have its text, in order."""
+    if part.is_attachment() or part.get_content_maintype() not in ("text", "multipart"):
+        return []
+    if not part.is_multipart():  # what is called a multipart and has no parts is one text
+        return [part]
+    found = [each for each in map(_text_parts, part.get_payload()) if each]
+    if part.get_content_subtype() != "alternative":
+        return [each for parts in found for each in parts]
+    return max(found, key=_rank, default=[])
+
+
+def _rank(parts: list[Any]) -> tuple[bool, ...]:
+    """Return how good an alternative is: one with a text; plain, or else HTML."""
+    kind, bodies = parts[0].get_content_subtype(), (each.get_payload(decode=True) for each in parts)
+    return any(map(bytes.strip, bodies)), kind == "plain", kind == "html"
+
+
+def _bare(content: bytes) -> bytes:
+    """Return a message without what the mailbox has added; one that is too long as it is."""
+    return content if len(content) > DOCUMENT_BYTES_MAX else ADDED.sub(b"", content)
 
 
 def _messages(stream: io.BufferedReader) -> Iterator[bytes]:

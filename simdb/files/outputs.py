@@ -64,6 +64,9 @@ def check_outputs(
     sources; with `in_place` it may be a source.  `remedy`: what would allow that.
     """
     given = {name: path for name, path in outputs.items() if path is not None}
+    if in_place and not given:
+        own = " or ".join(kept).replace("--output", "-o")
+        raise OptionError(f"{remedy} says that {own} may be one of the sources; give {own} FILE")
     check_staying(given.values(), staying, has_folders=True)
     named: dict[Any, str] = {}
     for name, path in given.items():

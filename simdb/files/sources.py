@@ -197,10 +197,10 @@ def left_out_note() -> str | None:
         f" left out, such as {valid_name(name)}"
         for folder, (count, name) in LEFT_OUT.items()
     ]
-    if others := crawls.LEFT_OUT.total():
+    if others := content.AMOUNT.left_out:
         notes.append(f"{counted(others, 'record')} of crawls left out: neither page nor text")
     LEFT_OUT.clear()
-    crawls.LEFT_OUT.clear()
+    content.AMOUNT.left_out = 0
     return "; ".join(notes) or None
 
 

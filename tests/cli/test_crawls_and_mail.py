@@ -105,6 +105,41 @@ def test_a_pipe_is_a_crawl_or_a_mailbox_by_its_first_bytes(run):
     assert (ids("a.jsonl"), ids("c.jsonl")) == (["a.org/1"], ["1@c", "2@c"])
 
 
+@pytest.mark.usefixtures("_has_library")
+def test_records_that_a_call_which_failed_left_out_are_not_counted_again(run):
+    bad = page("a.org/3", "x").replace(b"<p>x", b"<p>\xff")
+    Path("bad.warc").write_bytes(page("a.org/i", "x", "image/png") + bad)
+    for _ in range(3):
+        with pytest.raises(simdb.InputError, match="utf-8"):
+            simdb.deduplicate("bad.warc")
+
+    with pytest.warns(RuntimeWarning, match=r"^1 record of crawls left out"):
+        simdb.deduplicate("a.warc.gz")
+
+
+def test_an_id_that_repeats_ends_an_insertion_that_does_not_say_what_then(run):
+    Path("d.mbox").write_text(Path("c.mbox").read_text() * 2)
+
+    ran = run("insert", "db", "d.mbox")
+    skipped = run("insert", "db", "d.mbox", "--on-conflict", "skip")
+    deduplicated = run("dedup", "d.mbox", "-o", "d.jsonl")
+
+    assert (ran.code, skipped.code, deduplicated.code) == (3, 0, 0)
+    assert "'1@c' is taken, so nothing was inserted; use --on-conflict skip" in ran.notes
+    with simdb.open("db", "r") as database:
+        assert sorted(database) == ["1@c", "2@c", "3@c"]
+
+
+@pytest.mark.parametrize(
+    "command", [["dedup", "c.mbox"], ["decontaminate", "c.mbox", "--against", "mails"]]
+)
+def test_in_place_needs_an_output(run, command):
+    ran = run(*command, "--in-place")
+
+    assert (ran.code, ran.output) == (2, "")
+    assert "--in-place says that -o may be one of the sources; give -o FILE" in ran.notes
+
+
 def test_survivors_of_mail_are_json_lines_or_files(run):
     ran = run("dedup", "c.mbox", "-o", "c.jsonl")
     copied = run("dedup", "mails", "-o", "kept/")

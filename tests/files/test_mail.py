@@ -4,6 +4,7 @@ import email.message
 import gzip
 import mailbox
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,9 +60,9 @@ def test_messages_of_a_mailbox_are_documents():
     (first, second), problems = read("a.mbox")
 
     assert problems == []
-    assert (first.id, first.text, first.position) == ("1@b.org", "One.\n\n", 1)
+    assert (first.id, first.text, first.position) == ("1@b.org", "One.\n", 1)
     assert first.fields == {**FIELDS, "subject": "café and tea"}
-    assert (second.id, second.text) == ("a.mbox:2", "From here on, no line.\n>From a\n")
+    assert (second.id, second.text) == ("a.mbox:2", "From here on, no line.\nFrom a\n")
     assert second.fields == {"date": None, "from": None, "subject": "none"}
 
 
@@ -85,7 +86,7 @@ def test_what_the_standard_library_writes_is_read_as_it_reads_it():
     found, problems = read("a.mbox")
 
     assert problems == []
-    assert [(each.id, each.text.replace(">From", "From").strip()) for each in found] == wanted
+    assert [(each.id, each.text.strip()) for each in found] == wanted
 
 
 @over("name", ["a.mbox.gz", "mailbox", "2026-January.txt"])
@@ -110,12 +111,21 @@ def test_a_text_that_begins_like_a_mailbox_is_one_document(content):
 @over(
     "content, text",
     [
-        (parts((b"Content-Type: text/html", b"<p>a"), (b"Content-Type: text/plain", b"b")), "b"),
+        (parts((b"Content-Type: text/html", b"<p>a"), (b"X: y", b"footer")), "<p>a\n\nfooter"),
         (parts((b"Content-Type: text/html", b"<p>a")), "<p>a"),
         (parts((b"Content-Disposition: attachment", b"a"), (b"X: y", b"b")), "b"),
-        (parts((b"Content-Type: text/plain; name=a.patch", b"a"), (b"X: y", b"b")), "a"),
+        (parts((b"Content-Type: text/plain; name=a.patch", b"a"), (b"X: y", b"b")), "a\n\nb"),
+        (
+            parts((b"X: y", b"a\n\n"), (b"Content-Type: image/png", b"x"), (b"X: y", b"\nb\n")),
+            "a\n\nb",
+        ),
+        (parts((b"X: y", b"a"), (b"X: y", b""), (b"Content-Type: text/x-patch", b"b")), "a\n\nb"),
+        (parts((b"X: y", b""), (b"X: y", b"\n")), ""),
         (parts((b"Content-Type: message/rfc822", b"Subject: a\n\na"), (b"X: y", b"b")), "b"),
-        (parts((parts((b"X: y", b"a"), boundary=b"Y").split(b"\n\n", 1)), (b"X: y", b"b")), "a"),
+        (
+            parts((parts((b"X: y", b"a"), boundary=b"Y").split(b"\n\n", 1)), (b"X: y", b"b")),
+            "a\n\nb",
+        ),
         (b"Content-Type: multipart/mixed; boundary=X\n\nno part\n", "no part\n"),
         (b"Content-Type: text/plain; charset=koi8-r\n\n" + "ю".encode("koi8-r"), "ю"),
         (b"Content-Type: text/plain; charset=x-unknown\n\n" + "ю".encode(), "ю"),
@@ -123,11 +133,48 @@ def test_a_text_that_begins_like_a_mailbox_is_one_document(content):
         (b"Content-Transfer-Encoding: quoted-printable\n\n=C3=\n=A9", "é"),
         (b"Subject: a\r\n\r\nlines\r\n", "lines\r\n"),
         # Another part than the text has no end.
-        (parts((b"X: y", b"a"), (b"X-A: image", b"b"), is_closed=False), "a"),
+        (parts((b"X: y", b"a"), (b"Content-Type: image/png", b"b"), is_closed=False), "a"),
     ],
 )
-def test_the_text_is_the_first_plain_part_or_else_html(content, text):
+def test_the_text_is_all_parts_that_are_text(content, text):
     assert text_of(b"From: a\n" + content) == text
+
+
+PLAIN, HTML = (b"Content-Type: text/plain", b"a"), (b"Content-Type: text/html", b"<p>a")
+OTHER, EMPTY = (b"Content-Type: text/calendar", b"c"), (b"Content-Type: text/plain", b"\n")
+
+
+@over(
+    "every, text",
+    [
+        ([PLAIN, HTML], "a"), ([HTML, PLAIN], "a"), ([OTHER, HTML], "<p>a"), ([OTHER], "c"),
+        ([EMPTY, HTML], "<p>a"), ([EMPTY], "\n"), ([(b"Content-Type: image/png", b"x")], None),
+    ],
+)  # fmt: skip
+def test_of_alternatives_one_is_the_text_and_a_footer_follows_it(every, text):
+    inner = parts(*every, kind="alternative", boundary=b"Y")
+    whole = parts(tuple(inner.split(b"\n\n", 1)), (b"X: y", b"footer"))
+    footed = "footer" if text is None else f"{text}\n\nfooter".lstrip("\n")
+
+    assert text_of(b"From: a\n" + whole) == footed
+    assert text is None or text_of(b"From: a\n" + inner) == text
+
+
+def test_a_mailbox_has_the_texts_of_its_messages():
+    """Lines like those before a message have `>`, and an empty line follows each message."""
+    drawn = random.Random(5)
+    for _ in range(60):
+        lines = [b"From a\n", b">From a\n", b">>From a\n", b"> From a\n", b"\n", b"words\n", b" \n"]
+        bodies = [b"".join(drawn.choices(lines, k=drawn.randrange(6))) for _ in range(3)]
+        quoted = [re.sub(rb"^(>*From )", rb">\1", each, flags=re.MULTILINE) for each in bodies]
+        newline = drawn.choice([b"\n", b"\r\n"])
+        box = b"".join(LINE + HEADER + b"\n" + each + b"\n" for each in quoted)
+        Path("a.mbox").write_bytes(box.replace(b"\n", newline))
+
+        found, problems = read("a.mbox")
+
+        single = [text_of((HEADER + b"\n" + each).replace(b"\n", newline)) for each in bodies]
+        assert ([each.text for each in found], problems) == (single, [])
 
 
 @over(
@@ -171,7 +218,7 @@ def test_a_message_without_a_text_is_a_null():
     [
         (b"no header at all\n", "header"), (b"", "header"),
         (b"Subject: a\nno field\n\nb", "header"),
-        (b"Content-Type: text/plain; charset=utf-8\n\n\xff\xfe\xff", "utf-8"),
+        (b"Content-Type: text/plain; charset=utf-8\n\n\xff\xff\xff", "utf-8"),
         (b"Content-Transfer-Encoding: base64\n\nw6kx\nw6", "cut off"),
         (parts((b"X: y", b"a"), is_closed=False), "cut off"),
         (b"X: y\n\n" + b"\0\1\2" * 99, "binary"),
