@@ -265,7 +265,7 @@ class Database(Writing[IdT]):
         noise : float, optional
             How documents differ, for queries by `distance`, from .05 to .3: the standard deviation
             of the change of a projection, over that of the projection itself.  Nothing is sampled
-            then, and it holds for all documents, whatever is inserted later.
+            then, and it holds for all documents, also for those inserted later.
         seed : int, default 0
             Seed of the random draw.
         errors : {"strict", "replace"}, default "strict"
@@ -320,7 +320,7 @@ class Database(Writing[IdT]):
             The directory of the copy.  It must not exist yet, unless `incremental` is given.
         incremental : bool, default False
             `path` can be an earlier copy, which gets all changes since then in one commit.  So it
-            can be opened at every moment and, whatever happens, is the database as it was or as it
+            can be opened at every moment and, after any failure, is the database as it was or as it
             is.
 
         Returns

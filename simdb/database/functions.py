@@ -349,8 +349,8 @@ def upgrade(
 
     Databases of earlier releases open as they are.  This is for a database that this simdb cannot
     open: one from before the first release, or with a data file of another LMDB.  Another process
-    dumps it; this one loads and checks the dump, and then replaces the old data file.  Whatever
-    happens, `path` is the old database or the new one, and the call can be repeated.  No other
+    dumps it; this one loads and checks the dump, and then replaces the old data file.  After
+    any failure, `path` is the old database or the new one, and the call can be repeated.  No other
     process may have the database open.
 
     Parameters
@@ -495,7 +495,7 @@ def similarities(
     Parameters
     ----------
     left : Fingerprint, Fingerprints, Signature or Signatures
-        One document, or as many as `right`, which are then compared in pairs.
+        One document, or n documents, which are then compared in pairs.
     right : Fingerprints or Signatures
         The other documents, n of them.
 

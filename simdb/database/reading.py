@@ -813,7 +813,7 @@ class Reading(Protocol[IdT]):
         own threshold applies, by estimate, and connected clusters are read from disk.  `search`,
         `where` or a higher `recall` forces a new search.
 
-        Equal documents are linked to the first of them, so many copies cost little.
+        Equal documents are linked to the first of them; many copies cost little.
 
         Examples
         --------
@@ -894,7 +894,7 @@ class Reading(Protocol[IdT]):
         texts: "Texts[IdT] | None" = None,
         threads: int | None = None,
     ) -> PairArrays[IdT]:
-        """Compare stored documents pair by pair, whatever their similarity.
+        """Compare stored documents pair by pair, at any similarity.
 
         Parameters
         ----------

@@ -65,13 +65,13 @@ def vosh(
 
     Notes
     -----
-    This is Algorithm 2 of Sood & Loguinov 2011.  The empty set comes first, as the paper looks up
-    the query itself before it uses its heap.  If no probability is above one half, no set is more
-    probable.  All other sets follow, each once, by p(u, S) of equation (6).
+    This is Algorithm 2 of Sood & Loguinov 2011.  The empty set precedes all others, as the paper
+    looks up the query itself before it uses its heap.  If no probability is above one half, no set
+    is more probable.  All other sets follow, each once, by p(u, S) of equation (6).
 
-    Of sets with equal p(u, S), smaller sets come first, then sets of more volatile bits.  Of bits
-    with equal probabilities, the first counts as more volatile.  Impossible sets (p(u, S) = 0) come
-    last.
+    Of sets with equal p(u, S), smaller sets precede larger ones, then sets of more volatile bits.
+    Of bits with equal probabilities, the first counts as more volatile.  Impossible sets (p(u, S) =
+    0) come last.
 
     The first k sets take Theta(k log k) time and Theta(k) memory.  A search with attempts=k probes
     the first k sets after the empty set.

@@ -185,7 +185,7 @@ class Deduplicated(OfData[Given_co]):
     groups : Clusters
         The rows that match, the survivor of each group first, by their ids, or by their positions
         if no ids were given.  With `against`, the first member can be a text of it; these groups
-        come first.
+        precede the others.
     null_count : int
         Number of rows without a text, which were kept or dropped by `on_null`.
     on_null : str
