@@ -5,7 +5,7 @@ are for a model that has never heard of simdb; documents are notes there.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
 from typing import Annotated, Any, cast
 from uuid import uuid4
@@ -18,7 +18,6 @@ from pydantic import Field
 from simdb import __version__
 from simdb.compat.notes import TOKEN, NoteFacts
 from simdb.core.clusters import Cluster
-from simdb.core.documents import Document
 from simdb.core.errors import Error, ExistsError, InputError, NotFoundError, OptionError
 from simdb.core.matches import Match
 from simdb.core.options import Simhash
@@ -132,7 +131,7 @@ class _Notes:
         the most similar first.
         """
         with self._database.read() as state:
-            return {"notes": [_shown(state, each) for each in self._found(state, text, k)]}
+            return {"notes": _shown(state, self._near(state, text, k))}
 
     def find_clusters(self, limit: Limit = 20) -> Row:
         """Find groups of stored notes that say nearly the same, for tidying up.
@@ -194,40 +193,39 @@ class _Notes:
         If all of the nearest are similar enough, more of them are, too.
         """
         facts, least, k = NoteFacts.of(text), self._database.options.similarity, COMPARED
-        near = self._found(state, text, k)
+        near = self._near(state, text, k)
         while len(near) == k and (near[-1].similarity or 0) >= least:
             k *= 4
-            near = self._found(state, text, k)
-        similar = [each for each in near if (each.similarity or 0) >= least]
-        return [
-            _shown(state, each) for each in similar if facts.agree(NoteFacts.of(each.text or ""))
-        ]
+            near = self._near(state, text, k)
+        rows = _shown(state, [each for each in near if (each.similarity or 0) >= least])
+        return [row for row in rows if facts.agree(NoteFacts.of(row["text"] or ""))]
 
-    def _found(self, state: Snapshot | WriteTransaction, text: str, k: int) -> list[Match[Any]]:
-        found = state.nearest(text, k, texts=state.texts_many, where=self._where)
-        return [each for each in found if each.text is not None]
+    def _near(self, state: Snapshot | WriteTransaction, text: str, k: int) -> list[Match[Any]]:
+        return state.nearest(text, k, texts=state.texts_many, where=self._where)
 
 
 def _agreeing(state: Snapshot, clusters: Iterable[Cluster[Any]]) -> Iterator[list[Row]]:
     """Yield the notes of clusters that agree with the first of them, two or more."""
     for cluster in clusters:
         groups: list[tuple[NoteFacts, list[Row]]] = []
-        for note in state.get_many(cluster.ids):
-            own = NoteFacts.of(note.text or "")
+        for row in _rows(state, cluster.ids):
+            own = NoteFacts.of(row["text"] or "")
             group = next((rows for first, rows in groups if first.agree(own)), None)
             if group is None:
                 groups.append((own, group := []))
-            group.append(_row(note))
+            group.append(row)
         yield from (rows for _, rows in groups if len(rows) > 1)
 
 
-def _shown(state: Snapshot | WriteTransaction, match: Match[Any]) -> Row:
-    """Return what a model sees of a note that was found."""
-    return _row(state.get_many([match.id])[0]) | {"similarity": match.similarity}
+def _shown(state: Snapshot | WriteTransaction, found: Sequence[Match[Any]]) -> list[Row]:
+    """Return what a model sees of notes that were found."""
+    rows = _rows(state, [each.id for each in found])
+    return [row | {"similarity": each.similarity} for row, each in zip(rows, found, strict=True)]
 
 
-def _row(note: Document[Any]) -> Row:
-    """Return what a model sees of a stored note; bytes as hexadecimal digits."""
-    row = {"id": note.id, "text": note.text, "metadata": note.metadata}
-    shown: Row = json.loads(json.dumps(row, default=bytes.hex))
+def _rows(state: Snapshot | WriteTransaction, ids: Sequence[Any]) -> list[Row]:
+    """Return what a model sees of stored notes, with each text read once; bytes as hexadecimal."""
+    notes = zip(state.get_many(ids), state.texts_many(ids), strict=True)
+    rows = [{"id": note.id, "text": text, "metadata": note.metadata} for note, text in notes]
+    shown: list[Row] = json.loads(json.dumps(rows, default=bytes.hex))
     return shown
