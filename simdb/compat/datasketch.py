@@ -125,7 +125,7 @@ class MinHashLSH:
                 "the index is empty and does not know its scheme and seed; insert a MinHash first,"
                 " or give MinHashLSH(scheme=, seed=)"
             )
-        return self._adopted(*self._given).database
+        return self._adopted(self._given).database
 
     @property
     def h(self) -> int:
@@ -242,7 +242,7 @@ class MinHashLSH:
             raise InputError("both indexes must have the same scheme, seed, num_perm, b and r")
         if other._rows is None:
             return
-        rows = self._adopted(other.scheme, other.seed)
+        rows = self._adopted((other.scheme, other.seed))
         if check_overlap:
             shared = next((key for key, _ in other._entries() if key in self), None)
             if shared is not None:
@@ -333,7 +333,7 @@ class MinHashLSH:
         (self.b, self.r), self._given = state["bands"], state["kind"]
         if state["rows"] is not None:
             ids = map(self._keys.encode, state["keys"])
-            self._adopted(*self._given).write(dict(zip(ids, state["rows"], strict=True)), {})
+            self._adopted(self._given).write(dict(zip(ids, state["rows"], strict=True)), {})
 
     def _row(self, minhash: Any, is_new: bool = False) -> Row:
         """Return the row of a MinHash; with `is_new`, an index without a scheme adopts its own."""
@@ -341,12 +341,13 @@ class MinHashLSH:
             return self._rows.form.row(minhash)
         row = self._form(*row_form.kind_of(minhash)).row(minhash)
         if is_new:
-            self._adopted(*row_form.kind_of(minhash))
+            self._adopted(row_form.kind_of(minhash))
         return row
 
-    def _adopted(self, *kind: Any) -> TemporaryRows | DatabaseRows:
+    def _adopted(self, kind: tuple[Any, Any] | None = None) -> TemporaryRows | DatabaseRows:
         """Return the rows; those of a new temporary index get a scheme and seed, once."""
         if self._rows is None:
+            assert kind is not None
             self._rows = TemporaryRows(self._form(*kind))
         return self._rows
 
