@@ -26,7 +26,7 @@ TOKEN = re.compile(r"(?<!\S)-\d+|[\u00bc-\u00be]|\w+(?:['\u2019][^\W\d_]+)?")
 NUMBER = re.compile(r"-?\d+|[\u00bc-\u00be]")
 # Behind a space that ends no sentence, also in quotes or brackets.
 INSIDE = re.compile(r"(?<=[^.!?:\s] )['\"(]?(\w+)")
-# So many letters of a name stand for it: "Tue" is Tuesday.
+# The letters of a name that can stand for it: "Tue" is Tuesday.
 SHORT = 3
 
 

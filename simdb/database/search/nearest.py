@@ -66,12 +66,12 @@ SCANNED_LEAST, SCANNED_MOST = 16, 1 << 13
 MORE = 4
 # So many found documents are in memory at a time, if one query does not find more.
 FOUND_TOGETHER = 1 << 20
-# So many times as many documents as are wanted are measured at most.
+# The most documents that are measured for each wanted one.
 CANDIDATES_MOST = 1000
 # Their texts or vectors are in memory together for so many of them, or for one query.
 MEASURED_TOGETHER = 1 << 14
-# So many cosines are computed together.  They round differently in each product, so no document is
-# left out that is so little farther than the last.
+# Cosines that are computed together.  They round differently in each product, so a document that is
+# farther than the last by less than `ROUNDED` is kept.
 PRODUCTS, ROUNDED = 1 << 23, np.float32(1e-5)
 
 Vectors: TypeAlias = Mapping[IdT, Any] | Callable[[list[IdT]], Any]

@@ -40,7 +40,7 @@ from simdb.database.state.state import State
 from simdb.plan import Criterion
 from simdb.storage import Table, layout
 
-# So many documents are compared with all others first, to meet crowds, and at most before all are.
+# Documents that are compared with all others first, to meet crowds, and the most before all are.
 PIVOTS, PIVOTS_MOST = 4, 32
 
 

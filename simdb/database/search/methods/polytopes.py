@@ -39,7 +39,7 @@ from simdb.storage import Delta, Run, Table, with_deleted
 
 # Documents that are this much less similar than candidates are near each other.
 NEARLY = 0.05
-# So few documents beside a group of near ones are compared with all, too.
+# The most documents outside a group of near ones that are compared with all others as well.
 BESIDE_BUNCH = 1 << 14
 VERTEX_BITS = (7, 6, 5, 4)  # of the numbers of the vertices, in the order of a header
 
