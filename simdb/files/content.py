@@ -159,7 +159,7 @@ def opened(path: str, *, is_counted: bool = True) -> Iterator[io.BufferedReader]
             pieces = _members(file)
             if packed != GZIP:
                 inner = held.enter_context(packed_file(file, packed))
-                pieces = (piece for piece in iter(lambda: inner.read1(BUFFER_BYTES), b""))
+                pieces = iter(lambda: inner.read1(BUFFER_BYTES), b"")
             file = io.BufferedReader(_Unpacked(pieces, packed), BUFFER_BYTES)
         yield file
 
