@@ -1,8 +1,8 @@
-"""Foreign words: what other packages, or earlier versions, call an argument, and our word for it.
+"""Foreign words: names of arguments in other packages or earlier versions, and ours for each.
 
-A verb or a command that is given such a word, and has no argument of this name, answers with the
-word to use; so does an object that is asked for a method that it has under another name.
-`foreign.txt` has the words, which are read when the first such mistake is made.
+A verb or a command that is called with such a word names our argument in its error.  An object does
+so for a method that it has under another name.  `foreign.txt` has the words; it is read at the
+first such mistake.
 """
 
 from collections.abc import Callable
@@ -21,22 +21,22 @@ Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 @cache
 def own_words(kind: str) -> dict[str, str]:
-    """Return our words by foreign ones: of "arguments", "commands", or the methods of a class."""
+    """Return our words by foreign words, for "arguments", "commands" or the methods of a class."""
     lines = (line.partition(": ") for line in section(WORDS, kind).splitlines())
     return {word: own for words, _, own in lines for word in words.split()}
 
 
 def own_word(word: str, *, at_command: bool = False) -> str:
-    """Return our word for a foreign argument, or option of a command; "" if it has none."""
+    """Return our word for a foreign argument or option of a command; "" if there is none."""
     own = own_words("arguments").get(word.lstrip("-").replace("-", "_"), "")
     return own.partition("|")[2 if at_command else 0].strip()
 
 
 def answering(verb: Verb) -> Verb:
-    """Make a verb name our argument in the TypeError for a foreign one that it does not have.
+    """Make a verb name our argument in the TypeError for a foreign argument.
 
-    Of a class, all verbs that take arguments by name do so, and so does the call that makes it.
-    Python's own TypeErrors then name a verb without its class, which users may not know.
+    For a class, change its constructor and all verbs with keyword arguments.  Python's own
+    TypeErrors then name a verb without its class, which users may not know.
     """
     if isinstance(verb, type):
         for name, method in list(vars(verb).items()):
@@ -62,9 +62,9 @@ def answering(verb: Verb) -> Verb:
 
 
 def hinting(kind: str) -> Callable[[object, str], NoReturn]:
-    """Return a `__getattr__` that names our method in the AttributeError for a foreign one."""
+    """Return a `__getattr__` that names our method in the AttributeError for a foreign method."""
 
-    def __getattr__(holder: object, name: str) -> NoReturn:  # noqa: N807 - it becomes one
+    def __getattr__(holder: object, name: str) -> NoReturn:  # noqa: N807 - it becomes a method
         own = own_words(kind).get(name)
         raise AttributeError(
             f"{type(holder).__name__!r} object has no attribute {name!r}"
@@ -77,7 +77,7 @@ def hinting(kind: str) -> Callable[[object, str], NoReturn]:
 
 
 def _answer(verb: Callable[..., Any], given: dict[str, Any], error: TypeError) -> str | None:
-    """Return the message about a foreign argument; None if the error is about anything else."""
+    """Return the message about a foreign argument; None if the error has another cause."""
     name = verb.__name__
     shown = name if name != INIT else verb.__qualname__.split(".")[-2]
     for word in given:
@@ -90,7 +90,7 @@ def _answer(verb: Callable[..., Any], given: dict[str, Any], error: TypeError) -
 
 
 def _within_options(word: str, own: str) -> str:
-    """Return what `open` takes within options=, and our word for all else."""
+    """Return our word; options of a database are shown within the `options=` of `open`."""
     names = own_words("open")
     given = f"{word}=..." if word in names else own
     if given.partition("=")[0] not in names:

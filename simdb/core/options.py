@@ -1,8 +1,8 @@
 """Options of a database: checked once, stored when it is created, compared when it is opened.
 
-Every option that changes a fingerprint or the stored bytes is here.  How a process opens a database
-(durability, size of the map, timeout) is not stored; those are arguments of `simdb.open`.  How one
-verb searches is a `Search`, for a caller who knows better than the planner.
+Every option that changes a fingerprint or the stored bytes is here.  Settings of one process
+(durability, size of the map, timeout) are not stored; they are arguments of `simdb.open`.  A
+`Search` has the settings of one search, for experts who want to overrule the planner.
 """
 
 import math
@@ -21,7 +21,7 @@ from simdb.core.vector_form import DIMENSIONS, width
 FAMILIES = STRATIFIED, MULTIPLY_SHIFT, MERSENNE, ONE_PERMUTATION = (
     "stratified", "multiply-shift", "mersenne", "one-permutation",
 )  # fmt: skip
-# Signatures that datasketch has made; simdb cannot make them from texts.
+# simdb reads these signatures of datasketch, but cannot make them from texts.
 READY_FAMILIES = (
     "datasketch-affine32", "datasketch-legacy", "datasketch-affine64", "datasketch-weighted",
 )  # fmt: skip
@@ -31,25 +31,25 @@ PERMUTATIONS_STEP = 8  # minima that the kernel makes at a time
 STORED_BITS = (1, 2, 8, 32)
 FEATURE_BITS = (32, 64)
 SKETCH_BYTES = (32, 64, 128, 256)
-USUAL_RECALL, CONVERTED_DIGITS = 0.95, 3  # of a threshold: the cosine .889 is .8
+USUAL_RECALL, CONVERTED_DIGITS = 0.95, 3  # three digits turn the cosine .889 into .8 and back
 NOT_KEPT, BY_DISTANCE, BY_SIMILARITY = get_args(choices.ClustersName)
 NO_TIMES, INSERTED, SEEN = get_args(choices.TimesName)
 AUTO, EXHAUSTIVE, BPHS, PSM, MULTIPROBE, POLYTOPE, ROTATION, BANDING = (
     "auto", "exhaustive", "bphs", "psm", "multiprobe", "polytope", "rotation", "banding",
 )  # fmt: skip
-PROBING_METHODS = (PSM, MULTIPROBE)  # these go by the weights of a query
+PROBING_METHODS = (PSM, MULTIPROBE)  # the weights of a query choose their probes
 METHODS = (AUTO, EXHAUSTIVE, BPHS, *PROBING_METHODS, POLYTOPE, ROTATION)
 MINHASH_METHODS = (AUTO, EXHAUSTIVE, BANDING)
 VECTOR_LENGTH_MAX = 2**31 - 1
-# At -4, headers take less than a quarter of a byte a document and point at 16 to 32 entries.
+# At -4, a directory takes under a quarter of a byte a document; a header has 16-32 entries.
 HEADER_OFFSET_LEAST, USUAL_HEADER_OFFSET = -4, -1
-TABLES_MAX = 64  # C(8, 4) = 70 is already past any use
+TABLES_MAX = 64  # more tables are of no use: C(8, 4) is 70
 POLYTOPES_MAX = 16
 USUAL_POLYTOPES = 4
 _OF_SKETCH: Any = None
-# The defaults of block permutations; one table serves queries that have weights.
+# Defaults of block permutations.  Queries with weights need one table only.
 USUAL_BLOCKS, WEIGHTED_BLOCKS, USUAL_LEADING, USUAL_DISTANCE = 4, 1, 1, 3
-# Of hashes: the bits of a block, and the usual distance, 31 of 256 as for PDQ.
+# Defaults of hashes: the bits of a block, and PDQ's distance of 31 of 256 bits.
 HASH_BLOCK_BITS = 16
 PDQ_DISTANCE, PDQ_BITS = 31, 256
 HASH_METHODS = (AUTO, EXHAUSTIVE, BPHS)
@@ -66,8 +66,8 @@ BANDED = ("bands", "rows")
 class Minhash(TextSketch):
     """The options of a MinHash signature.
 
-    Two signatures agree in about the share of minima that is the similarity of their documents.  A
-    text goes through the steps of `TextSketch`.
+    The share of minima in which two signatures agree estimates the similarity of their documents.
+    A text goes through the steps of `TextSketch`.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Minhash(TextSketch):
     turkic_case : bool, default False
         Whether I is the capital of the dotless i; see `TextSketch`.
     stop_words : str or tuple of str, optional
-        Tokens to leave out; see `TextSketch`.
+        Tokens to drop; see `TextSketch`.
     stemming : str, optional
         Language of the stems; see `TextSketch`.
     shingle : int, default 3
@@ -104,11 +104,11 @@ class Minhash(TextSketch):
     weighting : {"set", "bag", "tf", "tf-idf"}, default "set"
         How much a feature counts:
 
-        * "set": a feature occurs or not, and the similarity is Jaccard's.
-        * "bag": the second occurrence of a feature is another feature, and so on.
-        * "tf" and "tf-idf": a feature weighs as often as it occurs, with "tf-idf" times its weight
-          in `idf`.  The similarity is sum min / sum max of the weights, by consistent weighted
-          sampling (Ioffe 2010), which takes many times longer.
+        * "set": each distinct feature counts once; the similarity is Jaccard's.
+        * "bag": each further occurrence of a feature counts as a new feature.
+        * "tf": a feature weighs the number of its occurrences; "tf-idf" multiplies that by its
+          weight in `idf`.  The similarity is sum min / sum max of the weights, by consistent
+          weighted sampling (Ioffe 2010), which takes many times longer.
     idf : IdfTable, optional
         Weights of features, made by `fit_idf`; see `TextSketch`.
     edition : {0, 1, 2}, default 0
@@ -121,8 +121,8 @@ class Minhash(TextSketch):
     stored_bits : {32, 8, 2, 1}, default 32
         Bits of each stored minimum.  Two minima of b bits agree by chance once in 2^b (Li & Koenig
         2010); estimates allow for that.  With 1 or 2 bits, `permutations` must be a multiple of 8.
-        Four times the number of minima then tell more than minima of 8 bits (docs/QUALITY.md).
-        They take the same number of bytes with 2 bits, and half of it with 1 bit.
+        In the same bytes, 4 n minima of 2 bits estimate better than n minima of 8 bits
+        (docs/QUALITY.md).
     family : str, default "stratified"
         The family of permutations: "stratified", "multiply-shift", "mersenne", "one-permutation" or
         a family of datasketch; see Notes.
@@ -138,18 +138,17 @@ class Minhash(TextSketch):
     -----
     The families are:
 
-    * "stratified": the values that the permutations give to one feature are evenly spaced, from a
-      start and in an order that its hash gives.  Every feature is then small in about the same
-      number of permutations, and estimates vary less than with independent permutations.  Their
-      standard error is three quarters of it for texts with up to 100 features, and nine tenths for
-      500 features.
+    * "stratified": the permutations give one feature evenly spaced values; its hash decides their
+      start and order.  Every feature is then small in about the same number of permutations, so
+      estimates vary less.  Relative to independent permutations, the standard error is 3/4 for
+      texts of up to 100 features, and 9/10 for 500 features.
     * "multiply-shift": (a x + b) mod 2^32 (Dietzfelbinger et al. 1997).  x is one half of a hash
       for even permutations and the other half for odd ones.
     * "mersenne": (a x + b) mod 2^61 - 1 (Carter & Wegman 1979).
     * "one-permutation": one hash of each feature chooses one of `permutations` bins (Li, Owen &
-      Zhang 2012).  A bin without a feature takes the minimum of another bin (Shrivastava 2017).  It
-      is faster for many permutations, less exact for documents with fewer features than bins, and
-      has no meaning for "tf" and "tf-idf".
+      Zhang 2012).  A bin without a feature takes the minimum of another bin (Shrivastava 2017).
+      This is faster for many permutations, and less exact for documents with fewer features than
+      bins.  It does not apply to "tf" and "tf-idf".
     * "datasketch-affine32", "datasketch-legacy", "datasketch-affine64" and "datasketch-weighted":
       signatures come from `simdb.compat.datasketch` as `Signature` objects; texts are refused.
     """
@@ -176,8 +175,8 @@ class Minhash(TextSketch):
             raise OptionError(what, python="use simdb.Simhash.moz()", command="use --preset moz")
         if not self.is_of_sets and self.family not in (STRATIFIED, MULTIPLY_SHIFT):
             raise OptionError(
-                f"family={self.family!r} has no meaning beside weighting={self.weighting!r}, which"
-                " has samples in place of permutations; leave it out, or take weighting='bag'"
+                f"family={self.family!r} does not apply to weighting={self.weighting!r}, which"
+                " draws samples without permutations; omit it, or use weighting='bag'"
             )
         self._check_idf()
 
@@ -256,15 +255,14 @@ class Simhash(TextSketch):
     turkic_case : bool, default False
         Whether I is the capital of the dotless i; see `TextSketch`.
     stop_words : str or tuple of str, optional
-        Tokens to leave out; see `TextSketch`.
+        Tokens to drop; see `TextSketch`.
     stemming : str, optional
         Language of the stems; see `TextSketch`.
     shingle : int, default 3
         Number of consecutive tokens in a feature; see `TextSketch`.
     weighting : str, default "binary"
-        How much a feature of a document counts: 1 ("binary"), n, the number of times that it occurs
-        ("tf"), or 1 + ln n ("log-tf").  "binary-idf", "tf-idf" and "log-tf-idf" multiply that by
-        its weight in `idf`.
+        The weight of a feature that occurs n times: 1 ("binary"), n ("tf") or 1 + ln n ("log-tf").
+        "binary-idf", "tf-idf" and "log-tf-idf" multiply that by the weight of the feature in `idf`.
     idf : IdfTable, optional
         Weights of features, made by `fit_idf`; see `TextSketch`.
     edition : {0, 1, 2}, default 0
@@ -278,8 +276,8 @@ class Simhash(TextSketch):
     store_volatility : bool, default True
         Whether the volatility vectors are stored.  Without them, `similarity=` is not possible.
     hash : callable, optional
-        A function of yours from a token, as UTF-8 bytes, to a whole number below 2**64, in place of
-        MurmurHash3; see Notes.
+        Your function that replaces MurmurHash3.  It takes a token as UTF-8 bytes and returns a
+        whole number below 2**64; see Notes.
 
     Raises
     ------
@@ -290,11 +288,11 @@ class Simhash(TextSketch):
     -----
     Fingerprints are made as in Sood & Loguinov 2011, section 3.
 
-    A function `hash` must return the same number in all processes, as Python's `hash` does not.
-    simdb calls it in Python for each token, so it is a hundred times slower.  A feature of one
-    token has the hash of that token; the hashes of several tokens are mixed.  `hash` goes with
-    neither stop words, stems nor IDF.  A database does not store the function, so give it again to
-    `open`.  Without it, only ready fingerprints and ids can be asked for or inserted.
+    A function `hash` must return the same number in all processes, unlike Python's `hash`.  simdb
+    calls it for each token, which is a hundred times slower.  The hash of a feature is the hash of
+    its token, or mixes the hashes of its tokens.  Stop words, stems and IDF cannot be used with
+    `hash`.  A database does not store the function, so give it to `open` again.  Without it, only
+    ready fingerprints can be inserted, and only they and ids can be queried.
     """
 
     weighting: choices.SimhashWeightingName = "binary"
@@ -325,15 +323,15 @@ class Simhash(TextSketch):
 
     @classmethod
     def paper(cls, idf: IdfTable | None = None, *, language: str = "english") -> "Simhash":
-        """Make the options of Sood & Loguinov 2011, section 6: words without stop words, stemmed.
+        """Make the options of Sood & Loguinov 2011, section 6: stemmed words without stop words.
 
-        Weights are TF-IDF and hashes are 64-bit Murmur.
+        Weights are TF-IDF, and hashes are 64-bit MurmurHash3.
 
         Parameters
         ----------
         idf : IdfTable, optional
-            A table made by `simdb.fit_idf(documents, simdb.Simhash.paper())`.  Without it no
-            document can be sketched.
+            A table made by `simdb.fit_idf(documents, simdb.Simhash.paper())`.  Documents can be
+            sketched only with a table.
         language : str, default "english"
             The language of the stop words and stems.
 
@@ -351,9 +349,9 @@ class Simhash(TextSketch):
 
     @classmethod
     def moz(cls, *, window: int = 3) -> "Simhash":
-        """Make the options of simhash-cpp, whose fingerprints they give bit for bit.
+        """Make options that give the fingerprints of simhash-cpp, bit for bit.
 
-        Use them to continue an old corpus.
+        Use them to add to fingerprints that simhash-cpp has made.
 
         Parameters
         ----------
@@ -372,16 +370,15 @@ class Simhash(TextSketch):
 
         Notes
         -----
-        Tokens are the longest sequences of ASCII letters, as they are written.  Every other
-        character separates tokens, also a letter with an accent, and U+0000 ends the text.  The
-        hash of a token is Jenkins' lookup3 with seed 0.  Each token gives one feature, a cyclic
-        hash over the last `window` tokens, or fewer at the start of the text.
+        Tokens are the longest sequences of ASCII letters; their case is kept.  Every other
+        character, even an accented letter, separates tokens.  U+0000 ends the text.  The hash of a
+        token is Jenkins' lookup3 with seed 0.  Each token gives one feature: a cyclic hash over the
+        last `window` tokens, or fewer at the start of the text.
 
-        A bit is set if more than half of the features have it.  The bits are in reverse order, as
-        in simhash-cpp since its first version; docs/ALGORITHMS.md says which of its versions
-        differ.  A text without features is an empty document, as in every sketch, of fingerprint 0.
-        If a bit is set in exactly half of the features, its weight is slightly negative instead of
-        0.
+        A bit is set if more than half of the features have it.  If exactly half have it, its weight
+        is slightly negative instead of 0.  The bits are in reverse order, as in the first version
+        of simhash-cpp; docs/ALGORITHMS.md names the versions that differ.  A text without features
+        is an empty document, with fingerprint 0, as in every sketch.
         """
         return cls(
             unit="moz",
@@ -404,15 +401,14 @@ class Simhash(TextSketch):
         Parameters
         ----------
         content : int, default 0
-            The kind of documents: 1 for texts, 1 + d for vectors of d coordinates, 0 if it is not
-            known.
+            The kind of documents: 1 for texts, 1 + d for vectors of d coordinates, 0 if unknown.
 
         Returns
         -------
         SimilarityScale
-            For texts whose features count once, Jaccard's similarity, with the threshold 0.8 if
-            none is given.  For vectors and for weights, the cosine: 0.889, and 0.909 for single
-            words by "tf-idf".
+            Jaccard's similarity for texts whose features count once, with the default threshold
+            0.8.  The cosine for vectors and weighted features, with the default threshold 0.889, or
+            0.909 for single words by "tf-idf".
         """
         has_vectors = content > scales.TEXT_CONTENT if content else self.vector_length > 0
         if self.weighting == "tf-idf" and self.shingle == 1 and not has_vectors:
@@ -425,15 +421,15 @@ class Simhash(TextSketch):
 class Bits(TextSketch):
     """The options of ready hashes, such as PDQ, pHash or dHash: documents are their bits.
 
-    Documents match by `distance=` alone, the number of bits in which they differ.
+    Documents match if they differ in at most `distance` bits; there is no similarity.
 
     Parameters
     ----------
     bits : int
         Number of bits, 32 to 512, a multiple of 32.
     order : tuple of int, optional
-        The numbers of the bits, 0 for the highest, one block after the other.  If not given, the
-        bits are dealt in turn.  Hashes of 64 bits have no order.
+        The bits of the first block, then of the second, and so on; 0 is the highest bit.  If not
+        given, the blocks get the bits in turn.  Hashes of 64 bits have no order.
     markup, html_title, html_links, html_weights, normalisation, marks, clean : optional
         Options of texts, which hashes do not have; leave them out.
     unit, by_character, tokeniser, lowercase, turkic_case, stop_words, stemming : optional
@@ -448,14 +444,14 @@ class Bits(TextSketch):
 
     Notes
     -----
-    A document is `bytes` of that length, their hexadecimal `str`, or the whole number that they are
-    (the first byte is the highest).  It can also be a bool array with `bits` elements, or an object
-    that has one of these as `.hash`.  Many documents are rows of bytes, uint8[n, bits / 8], or of
-    words, uint64[n, bits / 64], the highest first: `rows.view(">u8")`.
+    A document is `bytes` of `bits / 8`, their hexadecimal `str`, or their whole number, with the
+    first byte as the highest.  It can also be a bool array with `bits` elements, or an object with
+    one of these as `.hash`.  Many documents are rows of bytes, uint8[n, bits / 8], or of words,
+    uint64[n, bits / 64], with the highest word first: `rows.view(">u8")`.
 
-    The bits are dealt to blocks, and each block has a table: Manku, Jain & Das Sarma 2007, and the
-    general pigeonhole principle, Qin et al. 2018.  `simdb.fit_bits` makes an order for hashes whose
-    bits are far from even or go together, so that no block is more crowded than the others.
+    Each block of bits has a table (Manku, Jain & Das Sarma 2007; the general pigeonhole principle,
+    Qin et al. 2018).  `simdb.fit_bits` makes an order for hashes with uneven or dependent bits, so
+    that the keys of every block are spread about equally.
     """
 
     OWN: ClassVar[tuple[str, ...]] = ("bits", "order")
@@ -464,7 +460,7 @@ class Bits(TextSketch):
     order: tuple[int, ...] | None = None
 
     def __repr__(self) -> str:
-        """Return the number of bits, and whether their order is another than the usual one."""
+        """Show the number of bits, and an order if one was given."""
         return f"Bits({self.bits}{', order=...' if self.order else ''})"
 
     def __post_init__(self) -> None:
@@ -489,11 +485,11 @@ class Bits(TextSketch):
 
     @property
     def vector_bytes(self) -> int:
-        """Number of bytes of a stored hash next to its fingerprint; 0 where that is the hash."""
+        """Number of bytes of a hash stored next to its fingerprint; 0 for hashes of 64 bits."""
         return 0 if self.bits == FINGERPRINT_BITS else self.bits // 8
 
     def scale_of(self, content: int = 0) -> scales.SimilarityScale:
-        """Return the scale of documents that have only a distance.
+        """Return the scale of hashes, which have a distance and no similarity.
 
         Parameters
         ----------
@@ -509,9 +505,9 @@ class Bits(TextSketch):
 
     @property
     def usual_distance(self) -> int:
-        """The threshold of a query that gives none: 31 of 256 bits, in proportion for other sizes.
+        """Default distance of queries: 31 of 256 bits, in proportion for other sizes.
 
-        Within 31 bits are the photos that PDQ takes for one (Meta, 2019).
+        PDQ takes photos within 31 bits for the same photo (Meta, 2019).
         """
         return PDQ_DISTANCE * self.bits // PDQ_BITS
 
@@ -533,31 +529,31 @@ class Options:
         A `Simhash` makes a fingerprint of each document, and a `Minhash` a signature.  With `Bits`,
         documents are hashes.  `Simhash()` if not given.
     bytes : {32, 64, 128, 256}, optional
-        In place of `sketch`: the best sketch of this number of bytes for texts, by Jaccard's
-        similarity, which is a `Minhash` with `stored_bits=2` (docs/QUALITY.md).
+        Bytes of a sketch, instead of `sketch`.  The best sketch of that size for texts by Jaccard's
+        similarity is a `Minhash` with `stored_bits=2` (docs/QUALITY.md).
     blocks : int, optional
         Only with fingerprints and hashes: the number of blocks.  There is one sorted table for each
         of the C(`blocks`, `leading`) choices of leading blocks, at most 64.  A query within a
-        distance of up to `blocks - leading` needs at most one look-up in each table.  If not given,
-        it is 1 in a database with cross-polytope tables, and 4 in one without them or with
-        `keep_clusters="distance"`.  Hashes have one block for each 16 bits.
+        distance of up to `blocks - leading` needs at most one look-up in each table.  The default
+        is 1 with cross-polytope tables, and 4 without them or with `keep_clusters="distance"`.
+        Hashes have one block for each 16 bits.
     leading : int, default 1
         Only with fingerprints and hashes: the number of leading blocks of a table; see `blocks`.
-        Hashes of other sizes than 64 bits have one.
+        It is 1 for hashes of any size except 64 bits.
     bands : int, optional
-        Only with signatures: the number of bands, each with one sorted table.  If neither `bands`
-        nor `rows` is given, simdb chooses the cheapest pair that finds the share `recall` of the
-        documents at `similarity`.
+        Only with signatures: the number of bands, each with one sorted table.  Without `bands` and
+        `rows`, simdb chooses the cheapest pair that finds a share `recall` of the documents at
+        `similarity`.
     rows : int, optional
         Only with signatures: the number of minima of a band; give it together with `bands`.
     polytopes : int, optional
         Only with a `Simhash` that stores volatility vectors: the number of cross-polytope tables, 0
-        to 16, which find similar documents by their weights.  A new database has 4 if you give
-        none.  A database of an older version has none until `compact` or `rebuild`.
+        to 16, which find similar documents by their weights.  The default is 4 in a new database.
+        A database of an older version has none until `compact` or `rebuild`.
     similarity : float, optional
-        Default least similarity of queries.  The similarity of texts is Jaccard's, of the sets of
-        their shingles (0.8 if not given).  Of vectors, and of a `Simhash` whose features have
-        weights, it is the cosine (0.889); see `measure`.
+        Default least similarity of queries.  Texts have Jaccard's similarity of their sets of
+        shingles (0.8 if not given).  Vectors, and texts whose features have weights, have the
+        cosine (0.889); see `measure`.
     distance : int, optional
         Default largest distance of queries, only with fingerprints (3 if not given) and hashes (31
         of 256 bits).
@@ -570,33 +566,33 @@ class Options:
         larger `growth` means fewer runs (faster queries) and more rewriting.
     header_offset : int, optional
         The directory of n documents has headers of floor(log2 n) + `header_offset` bits, -4 to 0.
-        If not given, it is -4 in a database of one table of fingerprints, and -1 in others.  One
-        more bit doubles its memory, 4 bytes a header, and halves the entries that a look-up
+        The default is -4 with one table of fingerprints, and -1 otherwise.  One more bit doubles
+        the memory of the directory (4 bytes a header) and halves the entries that a look-up
         compares.
     keep_clusters : {"none", "distance", "similarity"}, default "none"
-        With "distance" (only with fingerprints) or "similarity", every commit keeps the connected
-        clusters under the default of that name up to date.  `cluster` and `find_clusters` read
-        them.
+        With "similarity" or "distance", every commit updates the connected clusters for the default
+        `similarity` or `distance`.  `cluster` and `find_clusters` read them.  "distance" works only
+        with fingerprints.
     keep_times : {"none", "inserted", "seen"}, default "none"
         "inserted" stores the time at which each document was inserted.  "seen" also renews it
-        whenever a claim (`add_if_new`, `add_many_if_new`) finds that the document matches.
-        `expire` needs one of them.  With "seen", a claim that stores nothing has a commit of its
-        own as well.
+        whenever a claim (`add_if_new`, `add_many_if_new`) finds that the document matches.  Each
+        such claim then makes a commit, even if it stores no document.  `expire` needs one of the
+        two.
     passages : bool, default False
-        Whether winnowed n-grams of each text are stored, some 3 bytes a word, for `contained=`.
+        Whether winnowed n-grams of each text are stored for `contained=`, about 3 bytes a word.
         All documents must then be texts, and the sketch must cut words.
     features : bool, default False
-        Whether the features of each document are stored, 3 bytes each (some 3 bytes a word; 7 if
-        they have weights).  Exact similarities then decide without `texts=`: in `add_if_new`,
-        `add_many_if_new`, `find_all`, `find_clusters`, `compare` and `deduplicate(db=)`.  All
-        documents must then be texts or lists of tokens.
+        Whether the features of each document are stored, about 3 bytes a word (7 with weights).
+        Exact similarities then decide without `texts=`: in `add_if_new`, `add_many_if_new`,
+        `find_all`, `find_clusters`, `compare` and `deduplicate(db=)`.  All documents must then be
+        texts or lists of tokens.
     texts : bool, default False
-        Whether the texts themselves are stored, compressed (some 450 bytes for 1,000 of English);
+        Whether the texts themselves are stored, compressed (about 450 bytes for 1,000 of English);
         see Notes.
     fields : tuple of str, optional
-        Names of keys of the metadata, at most 8, such as ("tenant", "source").  Their values must
-        be str, int, bool, bytes or None.  With `where={"tenant": "t7"}` the verbs then look only at
-        documents that have these values.  It takes 8 bytes a field and document.
+        Keys of the metadata by which `where=` filters, at most 8, such as ("tenant", "source").
+        With `where={"tenant": "t7"}`, a verb looks only at documents with that value.  Values must
+        be str, int, bool, bytes or None.  Each field takes 8 bytes a document.
 
     Raises
     ------
@@ -605,12 +601,14 @@ class Options:
 
     Notes
     -----
-    Stored texts are read only when they are asked for: `get(id).text`, `match.text`, `texts_many`.
-    A document that is no text has none.  They decide exactly, without `texts=`, in `find_all`,
-    `find_clusters`, `compare`, `add_if_new`, `add_many_if_new`, with `contained=`, for
-    keep="longest" and "shortest", in `deduplicate(db=)` and `against=`, and on pages.  `query`,
-    `first` and `nearest` answer by estimate (`nearest` exactly with `texts=db.texts_many`).  If
-    `features` are stored as well, claims take half the time, and the database takes more room.
+    Stored texts are read only on request: `get(id).text`, `match.text`, `texts_many`.  Documents
+    that were not inserted as texts have none.
+
+    With stored texts, these decide exactly without `texts=`: `find_all`, `find_clusters`,
+    `compare`, `add_if_new`, `add_many_if_new`, `contained=`, keep="longest" and "shortest",
+    `deduplicate(db=)`, `against=` and the report pages.  `query`, `first` and `nearest` still
+    estimate; `nearest` is exact with `texts=db.texts_many`.  If `features` are stored as well,
+    claims take half the time, and the database takes more room.
     """
 
     sketch: AnySketch = USUAL_SKETCH
@@ -689,26 +687,26 @@ class Options:
 
     @property
     def measure(self) -> choices.MeasureName:
-        """The measure of `similarity`: "jaccard", of the sets of features, or "cosine", of weights.
+        """The measure of `similarity`: "jaccard" of sets of features, or "cosine" of weights.
 
-        A fingerprint estimates the cosine c; where this is "jaccard", c / (2 - c) is shown for it,
-        and the threshold j means the cosine 2 j / (1 + j).  None for hashes.
+        Fingerprints estimate a cosine c.  If the measure is "jaccard", users see c / (2 - c), and
+        a threshold j means the cosine 2 j / (1 + j).  None for hashes.
         """
         return self.scale.measure
 
     def similarity_in(self, measure: choices.MeasureName) -> float:
-        """Return the default threshold as the measure of the documents has it.
+        """Return the default threshold, converted to the measure of the documents.
 
         Parameters
         ----------
         measure : {"jaccard", "cosine"}
-            The measure of the documents.  It differs from `Options.measure` for vectors in a
-            database without `vector_length`, for example.
+            The measure of the documents.  It can differ from `Options.measure`, for example for
+            vectors in a database without `vector_length`.
 
         Returns
         -------
         float
-            The threshold, converted to 3 digits if the measure differs.
+            The threshold, rounded to 3 digits if it was converted.
         """
         if measure == self.measure:
             return self.similarity
@@ -728,7 +726,7 @@ class Options:
 
     @property
     def is_wide(self) -> bool:
-        """Whether the documents are hashes that no fingerprint of 64 bits can hold."""
+        """Whether the documents are hashes that do not fit into a fingerprint of 64 bits."""
         return self.is_hashes and self.sketch.vector_bytes > 0
 
     @property
@@ -746,19 +744,19 @@ class Options:
 
     @property
     def bits(self) -> int:
-        """The number of bits that decide whether documents match: 64, or the size of hashes."""
+        """The number of bits that are compared: 64, or the size of hashes."""
         return self.sketch.bits if isinstance(self.sketch, Bits) else FINGERPRINT_BITS
 
     @property
     def table_count(self) -> int:
-        """The number of block permutations or bands; 0 if the bands are not chosen yet."""
+        """The number of tables of block permutations or bands; 0 before the bands are chosen."""
         return (self.bands or 0) if self.is_minhash else math.comb(self.blocks, self.leading)
 
     @property
     def usual_blocks(self) -> int:
-        """The number of blocks if none is given.
+        """The default number of blocks.
 
-        0 for signatures, one for each 16 bits for hashes, else 1 or 4.
+        0 for signatures, one for each 16 bits of hashes, and otherwise 1 or 4.
         """
         if self.is_minhash:
             return 0
@@ -770,18 +768,18 @@ class Options:
 
     @property
     def usual_header_offset(self) -> int:
-        """The width of directories if none is given: the entries of one table are compared fast."""
+        """The default of `header_offset`: narrower for a single table of fingerprints."""
         is_one = not self.is_minhash and not self.is_wide and self.table_count == 1
         return HEADER_OFFSET_LEAST if is_one else USUAL_HEADER_OFFSET
 
     @property
     def polytope_count(self) -> int:
-        """The number of cross-polytope tables; 0 if it is not chosen yet."""
+        """The number of cross-polytope tables; 0 before it is chosen."""
         return self.polytopes or 0
 
     @property
     def decides(self) -> bool:
-        """Whether exact similarities of stored documents are known without `texts=`."""
+        """Whether stored features or texts give exact similarities without `texts=`."""
         return self.features or self.texts
 
     @property
@@ -805,7 +803,7 @@ class Options:
                 raise OptionError(f"{name}=True needs texts, and hashes have none; leave it out")
 
     def _check_passages(self) -> None:
-        """Check that the sketch takes texts whose words have places."""
+        """Raise OptionError unless the sketch cuts plain texts into words."""
         sketch = self.sketch
         if (
             sketch.unit not in ("words", "whitespace")
@@ -846,7 +844,7 @@ class Options:
         whole("distance", self.distance, 0, most)
 
     def _check_polytopes(self) -> None:
-        """Check the number of cross-polytope tables; without vectors, 0 is the same as None."""
+        """Check the number of cross-polytope tables; without vectors, 0 becomes None."""
         if self.polytopes is None:
             return
         whole("polytopes", self.polytopes, 0, POLYTOPES_MAX)
@@ -885,17 +883,18 @@ class Options:
 
 
 def sketch_of_bytes(size: int) -> Minhash:
-    """Return the best sketch of `size` bytes for texts; OptionError unless one was chosen."""
+    """Return the best sketch of `size` bytes for texts; OptionError for any other size."""
     one_of("bytes", size, SKETCH_BYTES)
-    bits = 2  # one bit tells little more, and takes twice as many minima, and more tables
+    bits = 2  # 1 bit hardly estimates better, but takes twice the minima and more tables
     return Minhash(permutations=size * 8 // bits, stored_bits=bits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """The settings of a search: a method, and the values that an expert can set for it.
+    """The settings of a search: a method, and its parameters for experts.
 
-    None leaves a setting to the planner.  A verb that cannot follow a setting raises OptionError.
+    None leaves a setting to the planner.  A verb raises OptionError for a setting that it cannot
+    follow.
 
     Parameters
     ----------
@@ -903,25 +902,24 @@ class Search:
         "exhaustive", "polytope", "bphs", "psm", "multiprobe", "rotation" (pairs only) or, for
         MinHash signatures, "banding".  A verb also takes the name alone: `search="psm"`.
     attempts : int, optional
-        For "psm" and "multiprobe": the number of headers of each table that are looked up in
-        addition to the header of the query.  They are the first in the order of `simdb.vosh` (Sood
-        & Loguinov 2011, section 4).  Each has at most the number of flipped bits that a match may
-        have.  It replaces `recall`.
+        For "psm" and "multiprobe": the number of further headers that are looked up in each table,
+        instead of `recall`.  They are the first in the order of `simdb.vosh` (Sood & Loguinov 2011,
+        section 4) with no more flipped bits than a match may have.
     header_bits : int, optional
-        For "psm" and "multiprobe": the most bits of a header.
+        For "psm" and "multiprobe": the largest number of bits of a header.
     rotations : int, optional
-        For "rotation": the number of orders in which all fingerprints are sorted, 1 to 64;
-        neighbours are then compared.  If not given, the recall decides the number.
+        For "rotation": the number of orders, 1 to 64, in which all fingerprints are sorted and
+        neighbours compared.  If not given, the recall decides.
     memory_limit : int, optional
         Bytes for a batch of queries; see Notes.
 
     Notes
     -----
-    With `memory_limit`, stored runs pass through memory in chunks, so the database may be larger;
-    64 queries and 512 documents are held at least.  Without it, runs do so only if the database is
-    larger than the memory of this process and chunks are faster.  The limit is then a quarter of
-    that memory.  Not counted are the ids, the documents of an insertion (some 30 bytes each, and
-    the weights), the commit and the matches.
+    With `memory_limit`, stored runs are read in chunks, so a database may be larger than memory.  A
+    chunk has at least 64 queries and 512 documents.  Without a limit, chunks are used only if the
+    database is larger than the memory of this process and chunks are faster; their limit is a
+    quarter of that memory.  The limit does not count ids, matches, the commit, or the documents of
+    an insertion (about 30 bytes each, and the weights).
     """
 
     method: choices.MethodName | None = None
@@ -933,7 +931,7 @@ class Search:
 
 SearchLike: TypeAlias = choices.MethodName | Search
 SEARCH_NAMES = tuple(field.name for field in fields(Search))
-# What a query can follow, what a batch of queries can, and what a search for pairs can.
+# The settings that a query, a batch of queries and a search for pairs can follow.
 OF_QUERIES = ("method", "attempts", "header_bits")
 OF_BATCHES = (*OF_QUERIES, "memory_limit")
 OF_PAIRS = (*OF_QUERIES, "rotations")
@@ -945,7 +943,7 @@ def search_of(given: object, follows: tuple[str, ...] = SEARCH_NAMES) -> Search:
     if given is None:
         return DEFAULT_SEARCH
     if isinstance(given, str):
-        return Search(method=cast(choices.MethodName, given))  # which is checked with the options
+        return Search(method=cast(choices.MethodName, given))  # checked later, with the options
     if not isinstance(given, Search):
         raise OptionError(
             "search must be the name of a method, such as 'psm', or simdb.Search(method=...), got"

@@ -1,11 +1,11 @@
 """Text sketches: the steps from a document to weighed features, which all sketches share.
 
-An *IDF table* has the weights of features, larger for features that fewer documents have.  A
-feature that df of N documents have weighs ln((1 + N) / (1 + df)) + 1.  A table is fitted once and
-never changes; otherwise fingerprints made before and after a change would not agree.  A feature
-that is not in the table weighs as if one document had it, so features with df = 1 are left out.
+An *IDF table* has the weights of features: the rarer a feature, the larger its weight.  A feature
+of df among N documents weighs ln((1 + N) / (1 + df)) + 1.  A table is fitted once and never
+changes, since otherwise older and newer fingerprints would not agree.  A feature that is not in the
+table weighs as if one document had it, so features with df = 1 are not stored.
 
-A table is one sorted column, which is read in place; a look-up touches one cache line:
+A table is one sorted column that is read in place, so that a look-up touches one cache line:
 
     entries uint64[n]: the feature's hash, its 16 lowest bits replaced by its weight
     directory uint32[2**t + 1]: the first entry with each value of the t highest bits
@@ -40,11 +40,10 @@ from simdb.core.values import dataclass, field, fields
 WEIGHT_UNIT = 1 / 1024
 WEIGHT_BITS = 16
 WEIGHT_MASK = (1 << WEIGHT_BITS) - 1
-# The mean number of entries for each slot of the directory: a cache line holds 8.
-SLOT_ENTRIES = 4
+SLOT_ENTRIES = 4  # mean number for each slot of the directory; a cache line holds 8
 UNITS = get_args(choices.UnitName)
 NONE, NFC, NFKC, LENIENT = ("none", "nfc", "nfkc", "lenient")
-# Which scripts are cut by character; without a choice, that of the IDF table, or the first.
+# The scripts that are cut by character.  The default is the IDF table's choice, or the first.
 SPACELESS, CJK = ("spaceless", "cjk")
 FEATURE_OPTIONS = (
     "markup", "html_title", "html_links", "html_weights", "normalisation", "marks", "clean", "unit",
@@ -53,10 +52,10 @@ FEATURE_OPTIONS = (
 )  # fmt: skip
 EDITION = 2  # the newest
 SHINGLE_MAX = 64
-# By what a hash function of the user's is known again.
+# Tokens whose hashes show whether two hash functions are the same.
 CHECKED = (b"a", b"token", "\u00fc".encode())
 CHECK = re.compile("[0-9a-f]{48}")
-# What options meant before there were any, for what earlier versions have stored.
+# The values that earlier versions, without these options, meant in what they have stored.
 EARLIER: dict[str, Any] = {
     "html_weights": (), "marks": "keep", "clean": False, "turkic_case": False, "edition": 1,
 }  # fmt: skip
@@ -64,10 +63,10 @@ EARLIER: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class TokenHash:
-    """A hash function of the user's for tokens; equal to another with the same `check`.
+    """A user's hash function for tokens; functions with the same `check` are equal.
 
     `check`: the hashes of three tokens in hexadecimal digits, which a database stores.  `function`:
-    from bytes to int; None if only the check is known.
+    takes bytes and returns int; None if only the check is known.
     """
 
     check: str
@@ -75,7 +74,7 @@ class TokenHash:
 
     @classmethod
     def of(cls, given: Any) -> "TokenHash":
-        """Return the hash by a function, or by a check; OptionError for anything else."""
+        """Make it from a function or from a stored check; OptionError for anything else."""
         if isinstance(given, cls):
             return given
         if isinstance(given, str) and CHECK.fullmatch(given):
@@ -90,7 +89,7 @@ class TokenHash:
         return cls(checks.pop(), given)
 
     def __call__(self, token: bytes) -> int:
-        """Return the hash of a token; OptionError if it is none, or without the function."""
+        """Return the hash of a token; OptionError without a function or for a wrong result."""
         if self.function is None:
             raise OptionError(
                 "fingerprints were made with a hash function of yours, which a database does not"
@@ -126,7 +125,7 @@ class IdfTable:
     document_count : int
         Number of documents to which the table was fitted.
     settings : mapping
-        The options that decide what a feature is.  A sketch that uses the table must have the same.
+        The options that define a feature.  A sketch that uses the table must have the same.
     """
 
     entries: npt.NDArray[np.uint64]
@@ -145,7 +144,7 @@ class IdfTable:
         return self.entries.nbytes + self.directory.nbytes
 
     def __eq__(self, other: object) -> bool:
-        """Whether both tables give every feature the same weight."""
+        """Return whether both tables give every feature the same weight."""
         if not isinstance(other, IdfTable):
             return NotImplemented
         same = self.default == other.default and dict(self.settings) == dict(other.settings)
@@ -170,9 +169,9 @@ class IdfTable:
         Returns
         -------
         ndarray
-            The weight ln((1 + N) / (1 + df)) + 1 of each feature, to 1/1024: float32[n].  df is the
-            number of documents that have the feature, of N.  A feature that is not in the table has
-            the weight `default`.
+            The weight ln((1 + N) / (1 + df)) + 1 of each feature, to 1/1024: float32[n].  The
+            feature occurs in df of N documents.  A feature that is not in the table has the weight
+            `default`.
         """
         tags = hashes >> np.uint64(WEIGHT_BITS)
         at = np.searchsorted(self.entries >> np.uint64(WEIGHT_BITS), tags)
@@ -192,23 +191,22 @@ def directory_bits(count: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class TextSketch:
-    """The options that say how texts and lists of tokens become features, and what features weigh.
+    """The options that turn texts and lists of tokens into features with weights.
 
-    A text goes through the eight steps of Notes, in this order.  A list of tokens begins at step 5,
-    the stop words.
+    A text goes through the eight steps of Notes.  A list of tokens begins at step 5, stop words.
 
     Parameters
     ----------
     markup : {"none", "html"}, default "none"
-        With "html", documents are pages, and their visible text is taken.
+        With "html", documents are pages of HTML, and only their visible text counts.
     html_title : bool, default True
         Whether that text includes the title of the page.
     html_links : bool, default False
         Whether that text includes the targets of links.
     html_weights : dict or tuple of str, optional
-        Number of times that the text of some elements counts: {"title": 3, "h1": 2} or ("h1=2",
-        "title=3").  It needs markup="html" and a weighting that counts, such as "tf" (Biswas 2017;
-        Sood & Loguinov 2011, section 3.1).
+        Number of times that the text of an element counts: {"title": 3, "h1": 2} or ("h1=2",
+        "title=3").  It needs markup="html" and a weighting that counts occurrences, such as "tf"
+        (Biswas 2017; Sood & Loguinov 2011, section 3.1).
     normalisation : {"none", "nfc", "nfkc", "lenient"}, default "nfc"
         The Unicode form (UAX #15).  "nfkc" also makes full width, ligatures and other forms of one
         character equal.  "lenient" is "nfkc" with marks="drop", and makes look-alikes equal; see
@@ -217,40 +215,39 @@ class TextSketch:
         With "drop", accents and points (Latin, Greek, Cyrillic, Hebrew, Arabic, Syriac) and the
         tatweel are removed.
     clean : bool, default True
-        Whether invisible characters are removed, and words that a hyphen cuts at the end of a line
-        are joined; see Notes.
+        Whether to remove invisible characters, and join words that a hyphen divides at the end of
+        a line; see Notes.
     unit : {"words", "characters", "whitespace", "moz"}, default "words"
         How texts are cut: into Unicode words, into characters (white space is folded), or into text
         between white space.  "moz" is only for `Simhash.moz`.
     by_character : {"spaceless", "cjk"}, optional
-        Only with unit="words": the scripts that have no words but characters, each of them a token.
-        "cjk" means kana, Han and Hangul.  "spaceless" also means the letters and marks of all other
-        scripts without spaces between words, by the properties of Unicode 18.  Examples are Thai,
-        Lao, Khmer, Burmese, Tibetan and Javanese.  If not given, the choice of the `idf` table
-        applies, or else "spaceless".
+        Only with unit="words": the scripts in which each character is a token.  "cjk" means kana,
+        Han and Hangul.  "spaceless" adds all other scripts without spaces between words, such as
+        Thai, Lao, Khmer, Burmese, Tibetan and Javanese, by the properties of Unicode 18.  If not
+        given, the choice of the `idf` table applies, or else "spaceless".
     tokeniser : str, optional
-        Instead of a unit: the name "package.module:function" of a callable from str to a list of
-        str.  `simdb.open` imports it only if `allow` names it.
+        Instead of a unit: the name "package.module:function" of a function that takes a str and
+        returns a list of str.  `simdb.open` imports it only if `allow` names it.
     lowercase : bool, default True
-        Whether case is folded, by the one-to-one Unicode mapping.  With `clean`, letters that only
-        full case folding makes equal are folded as well: final sigma, sharp s and ss, ligatures.
+        Whether case is folded, by the one-to-one Unicode mapping.  With `clean`, final sigma, sharp
+        s and ss, and ligatures are folded as well, which need full case folding.
     turkic_case : bool, default False
         Whether I is the capital of the dotless i, as in Turkish and Azerbaijani.  It needs `clean`
         and `lowercase`.
     stop_words : str or tuple of str, optional
-        Tokens to leave out: a language ("english"), or the words themselves.
+        Tokens to drop: a language ("english"), or the words themselves.
     stemming : str, optional
-        A language of Snowball; the stem then replaces each token.
+        A language of Snowball, whose stems replace the tokens.
     shingle : int, default 3
         Number of consecutive tokens in a feature, 1 to 64.
     weighting : str, optional
-        How much a feature of a document counts; `Simhash` and `Minhash` have different weightings.
+        The weight of a feature in a document; see `Simhash` and `Minhash`, which differ.
     idf : IdfTable, optional
-        The table of weights of features, if the weighting needs one.
+        A table of weights of features, for weightings that need it.
     edition : {0, 1, 2}, default 0
-        The edition of the rules of `normalisation` and `clean`.  1 is the edition of simdb 0.2,
-        which keeps strays and look-alikes; databases and IDF tables of that version keep it.  2 is
-        the newest.  0 means the edition of the `idf` table, or else the newest.
+        The edition of the rules of `normalisation` and `clean`.  2 is the newest.  1 is that of
+        simdb 0.2, which keeps look-alikes and the control characters of PDF and Word; databases and
+        IDF tables of that version keep it.  0 means that of the `idf` table, or else the newest.
     seed : int, default 0
         The seed of the feature hash, below 2**32.
 
@@ -273,9 +270,9 @@ class TextSketch:
     8. Weights: `weighting`, `idf`.
 
     `clean` removes invisible characters (Unicode's Default_Ignorable_Code_Point: soft hyphens,
-    joiners, zero width spaces).  It also removes the characters that PDF and Word leave inside
-    words: control characters other than white space, and U+FFF9 to U+FFFC.  A word that a hyphen
-    cuts at the end of a line is joined if it goes on with a lower-case letter.
+    joiners, zero width spaces).  It also removes characters that PDF and Word leave inside words:
+    control characters other than white space, and U+FFF9 to U+FFFC.  A word that a hyphen divides
+    at the end of a line is joined if it continues with a lower-case letter.
 
     "lenient" makes these look-alikes equal:
 
@@ -313,31 +310,31 @@ class TextSketch:
     def __repr__(self) -> str:
         """Return the options that differ from the defaults."""
         differing = differing_options(self, type(self)())
-        if not self.by_character:  # it has no meaning for the unit
+        if not self.by_character:  # the unit is not "words"
             differing.pop("by_character", None)
         return written(self, differing)
 
     @property
     def uses_idf(self) -> bool:
-        """Whether features are weighted by an IDF table."""
+        """Whether an IDF table gives features their weights."""
         return self.weighting.endswith("idf")
 
     @property
     def counting(self) -> str:
-        """The count of a feature that occurs n times, before IDF: "tf" n, "binary" 1, "log-tf"."""
+        """The count of a feature before IDF: "binary", "tf" or "log-tf"; see `weighting`."""
         return self.weighting.removesuffix("-idf")
 
     @property
     def cutting(self) -> str:
-        """The kernel's name of the way in which texts are cut: the unit, or "spaceless"."""
+        """The kernel's name for the way to cut texts: the unit, or "spaceless"."""
         return self.by_character if self.by_character == SPACELESS else self.unit
 
     @property
     def python_steps(self) -> tuple[str, ...]:
         """The steps that run in Python instead of the kernel, in order.
 
-        "markup", "normalisation" (of texts that are not ASCII), "tokeniser", "stemming" (once for
-        each distinct word) and "hash".
+        They are "markup", "normalisation" (for texts that are not ASCII), "tokeniser", "stemming"
+        (once for each distinct word) and "hash".
         """
         is_used = {
             "markup": self.markup != "none",
@@ -350,7 +347,7 @@ class TextSketch:
 
     @property
     def is_normalised_in_python(self) -> bool:
-        """Whether normalisation is a step of its own; otherwise the kernel cleans texts."""
+        """Whether Python normalises texts instead of the kernel."""
         is_changed = self.clean or self.normalisation != NONE
         return (
             self.marks == choices.DROP
@@ -366,7 +363,7 @@ class TextSketch:
 
     @property
     def feature_settings(self) -> dict[str, Any]:
-        """The options that decide what a feature is: all except weights and storage."""
+        """The options that define a feature: all except weights and storage."""
         return {name: getattr(self, name) for name in FEATURE_OPTIONS}
 
     def _check_steps(self) -> None:
@@ -387,9 +384,7 @@ class TextSketch:
         whole("shingle", self.shingle, 1, SHINGLE_MAX)
         whole("seed", self.seed, 0, 2**32 - 1)
         if self.tokeniser and self.unit != "words":
-            raise OptionError(
-                f"unit={self.unit!r} has no meaning beside tokeniser=; leave out unit="
-            )
+            raise OptionError(f"unit={self.unit!r} does not apply to a tokeniser=; leave out unit=")
         has_words = self.unit in ("words", "whitespace")
         for name in ("stop_words", "stemming"):
             if getattr(self, name) and not has_words:
@@ -407,7 +402,7 @@ class TextSketch:
             raise OptionError("html_weights= weighs elements of HTML; give markup='html', too")
 
     def _check_by_table(self) -> None:
-        """Set `edition`, and `by_character`, which is "" if nothing is cut into Unicode words."""
+        """Set `edition` and `by_character` ("" unless texts are cut into Unicode words)."""
         table = self.idf.settings if isinstance(self.idf, IdfTable) else {}
         chosen = self.by_character or table.get("by_character") or SPACELESS
         one_of("by_character", chosen, (SPACELESS, CJK))
@@ -438,20 +433,20 @@ class TextSketch:
 
 
 def differing_options(options: Any, usual: Any) -> dict[str, Any]:
-    """Return the options, in order, that are not those of `usual`."""
+    """Return the options whose values differ from `usual`, in order."""
     every = {each.name: getattr(options, each.name) for each in fields(options)}
     return {name: each for name, each in every.items() if each != getattr(usual, name)}
 
 
 def written(options: Any, values: Mapping[str, Any]) -> str:
-    """Write the call that makes `options` of the `values` that differ from the defaults."""
+    """Write the call that makes `options`, with the `values` that are not defaults."""
     arguments = ", ".join(f"{name}={value!r}" for name, value in values.items())
     return f"{type(options).__name__}({arguments})"
 
 
 def threads_for(sketch: TextSketch, threads: int) -> int:
-    """Return how many of the `threads` may sketch documents at a time.
+    """Return the number of threads that may sketch documents at a time: `threads` or 1.
 
-    A tokeniser and a hash are the user's own functions, which several threads need not share.
+    It is 1 with a tokeniser or a hash, since a user's function need not be safe for threads.
     """
     return threads if not {"tokeniser", "hash"} & set(sketch.python_steps) else 1
