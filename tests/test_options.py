@@ -85,7 +85,7 @@ def test_a_sketch_value_that_cannot_be_is_refused_by_name(sketch, name, values):
 @over(
     ("options", "message"),
     [
-        ({"weighting": "tf", "family": "mersenne"}, "family='mersenne' has no meaning"),
+        ({"weighting": "tf", "family": "mersenne"}, "family='mersenne' does not apply"),
         ({"unit": "characters", "stop_words": ("a",)}, "stop_words= needs unit="),
         ({"idf": TABLE}, "takes no idf"),
         ({"weighting": "tf-idf", "idf": TABLE}, "shingle was 1, not 3"),
