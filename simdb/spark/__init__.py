@@ -1,11 +1,11 @@
-"""Spark: the main job on a cluster, by PySpark.
+"""Spark: near-duplicates of DataFrames on a cluster, by PySpark.
 
-Sketches are made where the texts are, and travel packed; parts of the collection are searched by
-tasks with the kernel of simdb.  `simdb.distributed` has the same without an engine.
+Tasks sketch the texts where they are, and the sketches travel packed.  Other tasks then search
+parts of the collection with the kernel of simdb.  `simdb.distributed` does this for other engines.
 
-Some words of `Database` are those of Spark here: filter a DataFrame in place of `where=`, and give
-Spark the cores in place of `threads=`, a task has one.  A plan chooses how pairs are searched for,
-so only `query`, which asks a database, takes `search=`.
+Some arguments of `Database` are missing here.  Instead of `where=`, filter the DataFrame.  Instead
+of `threads=`, give Spark more cores; a task has one thread.  `query` alone takes `search=`, since
+it searches a database; the other functions follow a plan.
 """
 
 from simdb.core import cold

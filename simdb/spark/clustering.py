@@ -1,7 +1,7 @@
 """Clustering: groups of matching documents, and one of each group that represents it.
 
-`drop_duplicates` is the main job, the rows of a DataFrame without their near-duplicates.
-`MemberOrder` is a rule of `keep=` as an order of the members of a cluster, which SQL can follow.
+`drop_duplicates` returns a DataFrame without near-duplicate rows.  `MemberOrder` turns a rule of
+`keep=` into an order of the members of a cluster that SQL can sort by.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ from simdb.spark.frames import HeldFrames, stored
 from simdb.spark.pairing import DRIVER_LINKS, SearchJob, Settings
 
 NAMED_CLUSTERS = 5
-# The column with the values by which a rule chooses.
+# The column with the values that a rule of `keep=` compares.
 VALUE = "simdb_value"
 DESCENDING = (keeping.LAST, *keeping.GREATEST)
 
@@ -71,7 +71,7 @@ def drop_duplicates(
         of `df`.
     similarity : float, optional
         The least similarity; see `pairs`.  Without `similarity` and `distance`, the default of a
-        database is used.
+        database applies.
     distance : int, optional
         The largest number of bits that differ; see `pairs`.
     recall : float, optional
@@ -83,10 +83,10 @@ def drop_duplicates(
         Number of word 3-grams that a removed row may lose, with rule="contained".
     verify : {"exact", "estimate"}, optional
         What decides about a candidate.  If not given, the exact similarity of the texts decides;
-        sketches decide about hashes and about a distance alone.
+        for hashes, or with a distance alone, the sketches decide.
     policy : {"star", "connected"}, default "star"
-        How matches become groups; see `clusters`.  By "star", each removed row matches the row that
-        is kept.
+        How matches become groups; see `clusters`.  With "star", each removed row matches the row
+        that is kept.
     max_share : float, optional
         The largest share of the texts that may be removed, 0 to 1.
     on_null : {"keep", "drop", "error"}, default "keep"
@@ -94,7 +94,7 @@ def drop_duplicates(
     on_error : {"raise", "skip"}, default "raise"
         What to do with rows that cannot be read; see `fingerprints`.
     checkpoint : str, optional
-        A folder for this job alone that all processes can write; see `clusters`.  Sketches and
+        A folder for this job alone that all processes can write to; see `clusters`.  Sketches and
         `removed` are written there.
     partitions : int, optional
         Partitions of a shuffle; see `pairs`.
@@ -107,9 +107,9 @@ def drop_duplicates(
     -------
     DataFrame
         The rows that are kept, with all their columns.  Its attribute `removed` is a DataFrame of
-        the other rows: id, kept, similarity (of hashes distance), and with rule="contained" lost.
-        With on_error="skip" it has the attribute `skipped`; see `fingerprints`.  A DataFrame that
-        is made from the result has neither attribute.
+        the removed rows: id, kept, similarity (for hashes, distance).  With rule="contained" it
+        also has the column lost.  With on_error="skip", the result has the attribute `skipped`;
+        see `fingerprints`.  DataFrames that you derive from the result have neither attribute.
 
     Raises
     ------
@@ -125,8 +125,8 @@ def drop_duplicates(
     -----
     Without `checkpoint`, `removed` is cached until you call its `unpersist()`.
 
-    `df` is read once to be sketched, and texts that decide are read again.  If sketches decide, no
-    texts are shuffled while at most `driver_links` rows are removed.
+    `df` is read once for sketching, and again for exact similarities.  If sketches decide and at
+    most `driver_links` rows are removed, no texts are shuffled.
     """
     check_policy(policy)
     is_number = isinstance(max_share, int | float) and not isinstance(max_share, bool)
@@ -178,9 +178,9 @@ def clusters(
         The result of `fingerprints` or `signatures`; see `pairs`.
     keep : str, default "first"
         Which document of a cluster is its representative.  Rows of a DataFrame have no order, so
-        "first" has the least id, and "last" the greatest.  "longest" and "shortest", in UTF-8, need
-        `texts`.  "max:COLUMN" and "min:COLUMN" take the greatest or least value of a column of
-        `sketches`.
+        "first" takes the least id and "last" the greatest.  "longest" and "shortest" (in UTF-8
+        bytes) need `texts`.  "max:COLUMN" and "min:COLUMN" take the greatest or least value of a
+        column of `sketches`.
     similarity : float, optional
         The least similarity; see `pairs`.
     distance : int, optional
@@ -190,23 +190,22 @@ def clusters(
     verify : {"exact", "estimate"}, optional
         What decides about a candidate; see `pairs`.
     texts : DataFrame or str, optional
-        Texts that decide exactly; see `pairs`.  Documents with equal sketches match also where
-        texts decide.
+        Texts for exact similarities; see `pairs`.  Documents with equal sketches always match.
     id, text : str, default "id" and "text"
         The columns of `texts` with ids and texts.
     policy : {"connected", "star"}, default "connected"
-        "connected" puts documents that a chain of pairs connects into one cluster.  By "star",
+        "connected" puts documents that a chain of pairs connects into one cluster.  With "star",
         every document matches its representative; see `Database.find_clusters`.
     checkpoint : str, optional
-        A folder that all processes can write; give each job a folder of its own.  It is needed if
-        there are more than `driver_links` links.
+        A folder that all processes can write to, a separate one for each job.  It is needed for
+        more than `driver_links` links.
     partitions : int, optional
         Partitions of a shuffle; see `pairs`.
     block_limit : int, optional
         The largest number of documents of a part in one task; see `pairs`.
     driver_links : int, default 20,000,000
-        The largest number of links that the driver joins.  More links are joined in rounds of
-        tasks, through files in `checkpoint`.
+        The largest number of links that the driver joins.  More links are joined by tasks in
+        rounds, through files in `checkpoint`.
 
     Returns
     -------
@@ -219,15 +218,14 @@ def clusters(
         If neither `similarity` nor `distance` is given, an argument is invalid, or a needed
         `checkpoint` is missing.
     InputError
-        If `sketches` are no sketches of simdb, or a column is missing.
+        If `sketches` are not sketches of simdb, or a column is missing.
     ExistsError
         If an id appears twice.
 
     Notes
     -----
-    Values of `keep` compare as the type of their column does.  Texts that are numbers precede other
-    texts; null, NaN and words such as "n/a" come last.  Of documents with equal values, the
-    document with the least id is taken.
+    Values of `keep` are compared by the type of their column.  Texts that are numbers precede other
+    texts; null, NaN and words such as "n/a" are last.  Between equal values, the least id is taken.
 
     The result for policy="star" is written to `checkpoint`, or cached until you call its
     `unpersist()`.  Nothing else remains cached.
@@ -245,10 +243,10 @@ def clusters(
 
 @dataclass(frozen=True, slots=True)
 class MemberOrder:
-    """An order of the members of a cluster: by a value of each, of equal ones by their ids.
+    """An order of the members of a cluster: by a value, then by id.
 
-    `value`: the value, computed of other columns.  `sizes`: id and value of documents, if no other
-    columns have it.  Without both, ids decide alone.
+    `value`: the value, computed from other columns.  `sizes`: a DataFrame of id and value, used if
+    it cannot be computed from them.  Without both, the order is by id alone.
     """
 
     is_descending: bool
@@ -257,15 +255,15 @@ class MemberOrder:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that a sketch needs for the order."""
+        """Columns that the sketches need for the order."""
         return [] if self.value is None else [VALUE]
 
     def with_value(self, df: Any) -> Any:
-        """Return a DataFrame with the value as one more column, if other columns have it."""
+        """Return the DataFrame with a column for the value, if other columns give it."""
         return df if self.value is None else df.withColumn(VALUE, self.value)
 
     def placed(self, members: Any) -> Any:
-        """Return key, root, id and value of members, which are sketches with keys and roots."""
+        """Return key, root, id and value of `members`, sketches with their keys and roots."""
         named = members.select("key", "root", "id", *self.columns)
         return named if self.sizes is None else named.join(self.sizes, "id", "left")
 
@@ -279,10 +277,10 @@ class MemberOrder:
 
 
 def preference_of(keep: str, df: Any, *, text: str | None, texts: Any = None) -> MemberOrder:
-    """Return the preference that a rule is; OptionError for a rule that SQL cannot follow.
+    """Return the order for a rule of `keep=`; OptionError for a rule that SQL cannot follow.
 
-    `df`: has the field of the rule.  `text`: its column with the texts; None if it has none.
-    `texts`: id and text of the documents in that case, None if texts are not at hand.
+    `df`: the DataFrame with the column of the rule.  `text`: its column with the texts; None if it
+    has none.  Then `texts` has id and text of the documents, if texts are available.
     """
     rule = keeping.parse(keep)
     if rule.kind == keeping.FUNCTION:
@@ -304,16 +302,16 @@ def preference_of(keep: str, df: Any, *, text: str | None, texts: Any = None) ->
 
 
 def _size(text: str) -> Any:
-    """Return the bytes of texts, in UTF-8."""
+    """Return the length of texts in UTF-8 bytes."""
     functions = frames.functions()
     return functions.octet_length(functions.col(text).cast("string"))
 
 
 def _known(df: Any, field: str, *, is_descending: bool) -> Any:
-    """Return the values of a column, as `keeping` sorts them; null in place of a missing one.
+    """Return the values of a column so that SQL sorts them as `keeping` does; null if missing.
 
-    A text becomes a struct: whether it is its number that is compared, the number, and the text.
-    Whole numbers of up to 38 digits are compared exactly.
+    A text becomes a struct of a flag, a number and the text: the flag says whether the text is
+    compared as a number.  Whole numbers of up to 38 digits are compared exactly.
     """
     functions = frames.functions()
     kind, column = frames.column_type(df, field), functions.col(field)
@@ -336,9 +334,10 @@ def _known(df: Any, field: str, *, is_descending: bool) -> Any:
 
 
 class _Collapsed(NamedTuple):
-    """Documents of which equal ones travel as one.
+    """Documents grouped by equal rows, so that one of each group travels.
 
-    `every`: key, first_key, row, see `packing.collapsed`.  `firsts`: key and row of one of each.
+    `every`: key, first_key and row, see `packing.collapsed`.  `firsts`: key and row of the first
+    document of each group.
     """
 
     every: Any
@@ -348,7 +347,7 @@ class _Collapsed(NamedTuple):
 def members(
     sketches: Any, settings: Settings, texts: Any, policy: str, preference: MemberOrder
 ) -> Any:
-    """Return the members of clusters: id, representative; `texts` decide if they are not None."""
+    """Return the members of clusters: id, representative.  Given `texts` decide what matches."""
     with HeldFrames() as held:
         job = pairing.job_of(sketches, settings, texts, held)
         collapsed = _collapsed(job)
@@ -384,7 +383,7 @@ def _links_of_copies(every: Any) -> Any:
 
 
 def _led_by_first(named: Any, preference: MemberOrder) -> Any:
-    """Return the members of components with the preferred one of each."""
+    """Return the members of components with the preferred member as representative."""
     window = frames.window().partitionBy("root").orderBy(*preference.order())
     first = frames.functions().first("id").over(window)
     return named.select("id", first.alias("representative"))
@@ -393,7 +392,7 @@ def _led_by_first(named: Any, preference: MemberOrder) -> Any:
 def _stars(
     named: Any, preference: MemberOrder, collapsed: _Collapsed, found: Any, job: SearchJob
 ) -> Any:
-    """Return the members of stars of the pairs `found`; each star lies within a component."""
+    """Return the members of the stars of the pairs `found`; a star lies within one component."""
     functions = frames.functions()
     column, order = functions.col, preference.order()
     if job.settings.lose is not None:
@@ -403,7 +402,7 @@ def _stars(
     ranked = named.select("key", "id", "root", functions.row_number().over(order).alias("rank"))
     ranked_rows = job.held.keep(_ranked_rows(collapsed.every, ranked))
     owned = _owners(found, ranked_rows, job)
-    # A row that is in no pair has copies only, and owns them.
+    # A row without pairs is here because it has copies, which it represents.
     owner = functions.coalesce("owner_key", "first_key").alias("owner_key")
     owners = ranked_rows.join(owned, "first_key", "left").select("first_key", owner)
     leaders = ranked_rows.select(
@@ -416,7 +415,7 @@ def _stars(
 
 
 def _ranked_rows(every: Any, ranked: Any) -> Any:
-    """Return first_key, root and the leader of each distinct row: its first document."""
+    """Return first_key, root and leader of each distinct row; the leader is its first document."""
     functions = frames.functions()
     return (
         every.select("key", "first_key")
@@ -430,7 +429,7 @@ def _ranked_rows(every: Any, ranked: Any) -> Any:
 
 
 def _owners(found: Any, ranked_rows: Any, job: SearchJob) -> Any:
-    """Return the row that owns each row which is in a pair: first_key, owner_key."""
+    """Return the representative of each row that is in a pair: first_key, owner_key."""
     column = frames.functions().col
     left = ranked_rows.select(
         column("first_key").alias("left_key"), column("leader.rank").alias("left_rank"), "root"
@@ -446,7 +445,7 @@ def _owners(found: Any, ranked_rows: Any, job: SearchJob) -> Any:
 
 
 def _star(batches: Iterable[Any]) -> Iterator[Any]:
-    """Assign the rows of whole components to stars: a task."""
+    """Assign the rows of whole components to stars, as a task."""
     every = list(batches)
     if not every:
         return
@@ -462,9 +461,9 @@ def _star(batches: Iterable[Any]) -> Iterator[Any]:
 def _usual(
     sketch: Any, settings: Settings, verify: str | None, policy: str
 ) -> tuple[AnySketch, Settings]:
-    """Return the sketch that a search takes, and settings that have a bound.
+    """Return the sketch for a search, and settings with a similarity or distance.
 
-    Raises OptionError for what does not go with the rule "contained".
+    Raises OptionError for arguments that do not go with the rule "contained".
     """
     sketch = Simhash() if sketch is None else sketch
     by_distance = settings.distance is not None or isinstance(sketch, Bits)
@@ -480,7 +479,7 @@ def _usual(
 
 
 def _compared(found: Any, sketches: Any, sketch: AnySketch, texts: Any, settings: Settings) -> Any:
-    """Return the members of clusters that are not kept, and how near they are to who is."""
+    """Return the removed members of clusters, with their similarity to the kept member."""
     functions = frames.functions()
     others = found.where(functions.col("id") != functions.col("representative"))
     kind = frames.id_type(sketches, "id")
@@ -516,7 +515,7 @@ def _compare(
 
 
 def _measure_sketches(sketch: AnySketch, *columns: Any) -> Any:
-    """Return similarities, of hashes distances; NaN if sketches have no weights."""
+    """Return similarities, or for hashes distances; NaN if the sketches have no weights."""
     if isinstance(sketch, Bits):
         left, right = (frames.rows_of(each, sketch.bits // 8) for each in columns)
         return np.bitwise_count(left ^ right).sum(axis=1, dtype=np.int32)
@@ -527,7 +526,7 @@ def _measure_sketches(sketch: AnySketch, *columns: Any) -> Any:
 
 
 def _without(rows: Any, id: str, removed: Any, driver_links: int) -> Any:
-    """Return the rows whose ids are not among the removed ones."""
+    """Return the rows whose ids are not in `removed`."""
     functions = frames.functions()
     name = "simdb_removed_id"
     ids = frames.broadcast_if_few(removed.select(functions.col("id").alias(name)), driver_links)
@@ -536,7 +535,7 @@ def _without(rows: Any, id: str, removed: Any, driver_links: int) -> Any:
 
 
 def _check_removed(removed: Any, sketches: Any, max_share: float | None) -> None:
-    """Raise OptionError, which names the largest clusters, if too much would be removed."""
+    """Raise OptionError, naming the largest clusters, if more than `max_share` would be removed."""
     if max_share is None:
         return
     count, documents = removed.count(), sketches.count()

@@ -1,8 +1,8 @@
 """Frames: the interface to PySpark, its sessions, and arrays in the columns of its batches.
 
-A Python task of Spark gets and returns batches of Arrow.  Rows of bytes of one length, and numbers,
-travel as binary columns without a Python object for each.  `HeldFrames` releases what a job has
-cached when its result was made.
+A Python task of Spark takes and returns batches of Arrow.  Numbers and rows of bytes of one length
+travel as columns, without a Python object for each.  `HeldFrames` releases the cached frames of a
+job once its result is computed.
 """
 
 import os
@@ -28,9 +28,9 @@ LEAST_VERSION = (4, 1)
 LONG_TYPES = ("bigint", "int", "smallint", "tinyint")
 LOCAL = "local[*]"
 LOOK_SECONDS = 0.5
-# The last line of the trace of a task that an error of simdb has ended.
+# The last line of the traceback of a task that failed with an error of simdb.
 OWN_ERROR = re.compile(r"^simdb\.(?:\w+\.)*\w+: (.*)$", re.MULTILINE)
-# stage, tasks done, tasks of the stage.
+# Its arguments: the stage, its finished tasks, and all its tasks.
 Report = Callable[[int, int, int], None]
 
 
@@ -73,21 +73,21 @@ def id_type(df: Any, name: str) -> str:
 
 
 def in_order(df: Any, *columns: str) -> Any:
-    """Return the same rows, in each partition in the order of their columns.
+    """Return the rows with each partition sorted by the columns.
 
-    What a task packs depends on the order of its rows, and after a shuffle that is another one
-    when the task is repeated.  Spark would then repeat, or give up, all that was made of it.
+    The output of a packing task depends on the order of its rows, and a repeated shuffle changes
+    that order.  Spark would then recompute everything derived from the output, or fail.
     """
     return df.sortWithinPartitions(*columns)
 
 
 def broadcast_if_few(df: Any, most: int) -> Any:
-    """Return a DataFrame, marked to be sent to every executor if it has at most `most` rows."""
+    """Return a DataFrame; one of at most `most` rows is marked for sending to every executor."""
     return functions().broadcast(df) if df.count() <= most else df
 
 
 def batch_of(columns: dict[str, Any]) -> Any:
-    """Return a batch of Arrow of columns: arrays of Arrow, numbers, or rows uint8[n, w]."""
+    """Return a batch of Arrow from columns: arrays of Arrow, numbers, or rows uint8[n, w]."""
     arrow = pyarrow()
     arrays = [
         binary_column(values) if getattr(values, "ndim", 1) == 2 else arrow.array(values)
@@ -103,7 +103,7 @@ def binary_column(rows: U8) -> Any:
 
 
 def pieces_of(content: U8, offsets: I64) -> Any:
-    """Return pieces of bytes that follow each other, from offsets int64[n + 1], as a column."""
+    """Return a binary column of the pieces of `content` between offsets int64[n + 1]."""
     arrow = pyarrow()
     buffers = [arrow.py_buffer(np.ascontiguousarray(each)) for each in (np.int32(offsets), content)]
     return arrow.Array.from_buffers(arrow.binary(), len(offsets) - 1, [None, *buffers])
@@ -112,7 +112,7 @@ def pieces_of(content: U8, offsets: I64) -> Any:
 def rows_of(column: Any, width: int) -> U8:
     """Return a binary column of Arrow as rows uint8[n, width]; InputError for another length.
 
-    Of whole numbers, a row has the 8 bytes of a number, the lowest first.
+    A whole number becomes a row of 8 bytes, little-endian.
     """
     if column.null_count:
         raise InputError("a sketch is null; leave out such rows, or make the sketches again")
@@ -130,23 +130,23 @@ def numbers_of(column: Any) -> I64:
 
 
 class HeldFrames(ExitStack):
-    """The frames that a job reads several times; `with` releases them, also after an error."""
+    """The cached frames of a job; leaving `with` releases them, also after an error."""
 
     is_used = False
 
     def keep(self, frame: Any) -> Any:
-        """Return the same rows, which are computed once, in memory and on local disks."""
+        """Cache a frame in memory and on local disks, and return it."""
         return self.take(frame.persist())
 
     def take(self, frame: Any) -> Any:
-        """Return the same frame, which is released with the others if it is cached."""
+        """Return the frame, and release it with the others if it is cached."""
         self.is_used = True
         self.callback(frame.unpersist)
         return frame
 
 
 def stored(frame: Any, checkpoint: str | None, name: str) -> Any:
-    """Return the same rows, computed now: read from the checkpoint, or persisted."""
+    """Compute a frame now; return it read from the checkpoint, or persisted."""
     if checkpoint is not None:
         path = f"{checkpoint}/{name}"
         frame.write.mode("overwrite").parquet(path)
@@ -164,18 +164,18 @@ def stored(frame: Any, checkpoint: str | None, name: str) -> Any:
 def session(
     master: str | None, settings: Mapping[str, str], report: Report | None = None
 ) -> Iterator[Any]:
-    """Yield a session of Spark, which is stopped afterwards if it was made here.
+    """Yield a session of Spark; a session that was started here is stopped afterwards.
 
     Parameters
     ----------
     master : str or None
-        The master of a new session.  None takes the master of the configuration of Spark
-        (SPARK_CONF_DIR), or this machine.
+        The master of a new session.  None takes the master of the Spark configuration
+        (SPARK_CONF_DIR), or else this machine.
     settings : mapping of str to str
         Settings of a new session, such as "spark.executor.memory".
     report : callable, optional
-        Called twice a second, in a thread of its own, with the first running stage, its finished
-        tasks and all its tasks.
+        A thread calls it twice a second with the first running stage, the number of its finished
+        tasks and the number of all its tasks.
 
     Yields
     ------
@@ -187,7 +187,7 @@ def session(
     OptionError
         If PySpark or Java is missing, or PySpark is too old.
     InputError
-        If a task fails; the message is that of its error.
+        If a task fails; with the message of its error.
     """
     functions()
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
@@ -219,19 +219,19 @@ def session(
 
 
 def exists(spark: Any, path: str) -> bool:
-    """Return whether something is at a path of a file system that Spark knows.
+    """Return whether a file or folder exists at a path that Spark can read.
 
     Parameters
     ----------
     spark : SparkSession
         The session.
     path : str
-        The path.
+        A path in any file system that Spark knows.
 
     Returns
     -------
     bool
-        Whether a file or folder is there.
+        Whether the file or folder exists.
     """
     place = spark._jvm.org.apache.hadoop.fs.Path(path)
     found = place.getFileSystem(spark._jsc.hadoopConfiguration()).exists(place)

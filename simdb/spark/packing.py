@@ -1,12 +1,12 @@
-"""Packing: documents travel packed, in one row of Spark for each task and each part of the input.
+"""Packing: many documents in one row of Spark, for each task and each batch of the input.
 
-Spark moves and sorts these rows without looking inside: no row-wise codec, no row-wise Python.  A
-document travels by a number, its key, in place of its id.  Of documents with equal sketches, one
-travels on for all (`collapsed`).
+Spark moves and sorts these rows as opaque bytes, without row-wise encoding or row-wise Python.  A
+number, the key, replaces the id of a document.  Of documents with equal sketches, only one travels
+further (`collapsed`).
 
-A document can be in a pair by bands only if one of its bands is another document's, too.  So the
-hashes of bands travel first, 4 bytes each; then a signature goes once to where its shared bands are
-known, and from there to the parts of these bands alone (`narrowed`).
+A pair by bands needs two documents with an equal band.  So hashes of bands travel first, 4 bytes
+each.  Then each signature travels once to the task that knows its shared bands, and from there only
+to the parts of these bands (`narrowed`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,15 +23,15 @@ from simdb.spark import frames
 from simdb.spark.distributed import PairsPlan, Split, chunks_of
 from simdb.spark.distributed.plan import ByBands
 
-# `place`: the partition that gets the row; `task`: the work there that it is for; `chunk`: the side
-# of it, if it is between two chunks.
+# `place` is the partition that gets the row.  `task` is the work in that partition that needs it.
+# `chunk` is its side in a task that compares two chunks.
 SCHEMA = "place int, task int, chunk int, keys binary, content binary"
-# So many documents are packed at a time; more make larger rows, and take more memory.
+# Limits of a batch that is packed: documents, and about the bytes of their copied rows.  Larger
+# batches make larger rows of Spark, and need more memory.
 PACKED_DOCUMENTS = 1 << 18
-# So many bytes of copies of rows are packed at a time, about.
 PACKED_BYTES = 1 << 28
 KEY_BYTES = 8
-# Numbers of 16 bits are put in order by their digits, ten times as fast.
+# NumPy sorts 16-bit numbers by radix sort, ten times as fast.
 RADIX_MAX = 1 << 16
 COLLAPSED = "key bigint, first_key bigint, row binary"
 # A narrowed row is a signature and a mask, which has a bit for each band.
@@ -43,7 +43,7 @@ SIGNATURES, BANDS = range(2)
 
 
 class Blob(NamedTuple):
-    """What one row holds: the keys int64[n] and the rows uint8[n, w] of some documents."""
+    """A packed row of Spark: the keys int64[n] and the rows uint8[n, w] of some documents."""
 
     task: int
     chunk: int
@@ -54,9 +54,9 @@ class Blob(NamedTuple):
 def gathered(
     batches: Iterable[Any], width: int, most: int = PACKED_DOCUMENTS
 ) -> Iterator[tuple[I64, U8]]:
-    """Yield the keys and the rows of `width` bytes of batches (key, row), about `most` at a time.
+    """Yield keys and rows of `width` bytes from batches (key, row), about `most` at a time.
 
-    Batches can also be packed; their rows have a width of their own, and are yielded as they are.
+    Packed batches are yielded unchanged, with rows of any width.
     """
     keys: list[I64] = []
     rows: list[U8] = []
@@ -85,8 +85,8 @@ def packed(
 ) -> Any:
     """Return documents as a batch of packed rows, one for each task and chunk.
 
-    `tasks[i]` and `chunks[i]` are those of document i; the same document can be there again.
-    `places[task]`: the partition of each task; None if the task is the number of its partition.
+    `tasks[i]` and `chunks[i]` belong to document i; a document may appear several times.
+    `places[task]`: the partition of each task; None if tasks are numbered by partition.
     """
     sides = np.zeros(len(tasks), np.int64) if chunks is None else chunks
     order = _order(tasks, sides)
@@ -109,9 +109,9 @@ def packed(
 
 
 def blobs(batch: Any, width: int | None = None, *, chunk: int | None = None) -> Iterator[Blob]:
-    """Yield what the rows of a batch hold; rows of documents have `width` bytes, None for any.
+    """Yield the rows of a batch as blobs; rows of documents have `width` bytes, None for any.
 
-    `chunk`: only what is of this one.
+    `chunk`: yield only the blobs of this chunk.
     """
     columns = [batch.column(name) for name in ("task", "chunk", "keys", "content")]
     for task, side, keys, content in zip(*columns, strict=True):
@@ -124,7 +124,7 @@ def blobs(batch: Any, width: int | None = None, *, chunk: int | None = None) -> 
 
 
 def by_task(batches: Iterable[Any], width: int) -> Iterator[list[Blob]]:
-    """Yield the blobs of one task after the other; the rows of Spark are sorted by task."""
+    """Yield the blobs of each task; the rows of Spark must be sorted by task."""
     held: list[Blob] = []
     for batch in batches:
         for blob in blobs(batch, width):
@@ -137,9 +137,9 @@ def by_task(batches: Iterable[Any], width: int) -> Iterator[list[Blob]]:
 
 
 def joined(some: list[Blob], width: int) -> tuple[I64, U8]:
-    """Return the keys and rows of blobs, in the order of their keys.
+    """Return the keys and rows of blobs, sorted by key.
 
-    So what a task finds does not depend on the order in which its input came.
+    Sorting makes the result of a task independent of the order of its input.
     """
     keys = np.concatenate([np.empty(0, np.int64), *(blob.keys for blob in some)])
     rows = np.concatenate([np.empty((0, width), np.uint8), *(blob.rows for blob in some)])
@@ -148,7 +148,7 @@ def joined(some: list[Blob], width: int) -> tuple[I64, U8]:
 
 
 def _order(tasks: npt.NDArray[Any], sides: npt.NDArray[Any]) -> I64:
-    """Return the stable order by task, then by side."""
+    """Return the stable order by task and side."""
     width = int(sides.max(initial=0)) + 1
     if (int(tasks.max(initial=0)) + 1) * width <= RADIX_MAX:
         places = tasks.astype(np.int64) * width + sides
@@ -161,9 +161,9 @@ def _joined(keys: list[I64], rows: list[U8], width: int) -> tuple[I64, U8]:
 
 
 def collapsed(rows: Any, width: int, partitions: int) -> Any:
-    """Return documents with the least key of those with an equal row: key, first_key, row.
+    """Return key, first_key and row; first_key is the least key of the documents with that row.
 
-    `rows`: key and row, of `width` bytes.  Only the document with the least key has a row.
+    `rows`: key and row, of `width` bytes.  Only the document with the least key keeps its row.
     """
     sent = rows.mapInArrow(partial(_pack_rows, width, partitions), SCHEMA)
     sent = sent.repartitionById(partitions, "place")
@@ -179,7 +179,7 @@ def _collapse(width: int, batches: Iterable[Any]) -> Iterator[Any]:
     keys, rows = joined([blob for batch in batches for blob in blobs(batch, width)], width)
     if not len(keys):
         return
-    # Keys ascend, so the first of equal rows has the least key.
+    # Keys ascend, so the first of several equal rows has the least key.
     firsts = first_equal_rows(rows)
     own = np.flatnonzero(firsts == np.arange(len(keys)))
     yield frames.batch_of({"key": keys[own], "first_key": keys[own], "row": rows[own]})
@@ -206,14 +206,14 @@ def _hashes(rows: U8) -> I64:
 
 
 def can_narrow(plan: PairsPlan) -> bool:
-    """Return whether a plan is of bands, so few that a mask has a bit for each."""
+    """Return whether a plan uses bands, at most the bits of a mask."""
     return isinstance(plan.exchange, ByBands) and plan.exchange.bands.table_count <= BANDS_MAX
 
 
 def narrowed(rows: Any, plan: PairsPlan, partitions: int) -> Any:
     """Return the documents that share a band with another, packed, with a mask after each row.
 
-    `rows`: key and row; `can_narrow` the plan.
+    `rows`: key and row.  `can_narrow(plan)` must be true.
     """
     hashes = rows.mapInArrow(partial(_pack_hashes, plan, partitions), SCHEMA)
     hashes = hashes.repartitionById(partitions, "place")
@@ -224,9 +224,9 @@ def narrowed(rows: Any, plan: PairsPlan, partitions: int) -> Any:
 
 
 def split_rows(plan: PairsPlan, rows: U8) -> tuple[U8, Split]:
-    """Return rows as the plan has them and which of them go to which part; see `PairsPlan.split`.
+    """Return rows without masks, and the parts of each; see `PairsPlan.split`.
 
-    A narrowed row goes to the parts of the bands of its mask only.
+    A narrowed row goes only to the parts of the bands in its mask.
     """
     if rows.shape[1] == plan.row_bytes:
         return rows, plan.split(rows)
@@ -247,7 +247,7 @@ def _masks_of(rows: U8) -> npt.NDArray[np.uint64]:
 
 
 def _pack_hashes(plan: PairsPlan, partitions: int, batches: Iterable[Any]) -> Iterator[Any]:
-    """Send a hash of each band of each document to the task of the hash."""
+    """Send a hash of each band of each document to the task for this hash."""
     assert isinstance(plan.exchange, ByBands)
     for keys, rows in gathered(batches, plan.row_bytes):
         hashes = plan.exchange.keys(rows)
@@ -260,7 +260,7 @@ def _pack_hashes(plan: PairsPlan, partitions: int, batches: Iterable[Any]) -> It
 
 
 def _pack_shared(partitions: int, batches: Iterable[Any]) -> Iterator[Any]:
-    """Send the bands in which a document is not alone to the task of the document."""
+    """Send the bands that a document shares with others to the task of the document."""
     every: dict[int, list[Blob]] = {}
     for batch in batches:
         for blob in blobs(batch, HASH_BYTES):
@@ -275,7 +275,7 @@ def _pack_shared(partitions: int, batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def _is_repeated(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return which values are there more than once."""
+    """Return whether each value appears more than once: bool[n]."""
     order = np.argsort(values)
     is_next = values[order][1:] == values[order][:-1]
     found = np.zeros(len(values), np.bool_)
@@ -290,7 +290,7 @@ def _pack_signatures(plan: PairsPlan, partitions: int, batches: Iterable[Any]) -
 
 
 def _with_masks(plan: PairsPlan, batches: Iterable[Any]) -> Iterator[Any]:
-    """Put the bands of each document after its signature; leave out those that have none."""
+    """Append the mask of shared bands to each signature; omit documents without shared bands."""
     sides: tuple[list[Blob], list[Blob]] = ([], [])
     for batch in batches:
         for side, of_side in enumerate(sides):

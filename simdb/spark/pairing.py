@@ -1,18 +1,16 @@
-"""Pairing: all matching pairs of sketches, as sketches or texts decide, and what pairs connect.
+"""Pairing: all matching pairs of sketches, confirmed by sketches or texts, and their components.
 
-A `SearchJob` is what every search has first: what is asked, checked, and documents with their keys.
-Tasks each search some parts of a plan; `Tasks` says which parts, or cells of large parts.
+Every search begins with a `SearchJob`: its checked arguments, and documents with their keys.
+`Tasks` assigns the parts of a plan, or cells of large parts, to tasks of Spark.
 
-Texts travel only if they are in a candidate, and once: those that a chain of candidates connects go
-to one task.
+Only texts of candidates travel, and each of them once: a chain of candidates goes to one task.
 
-To connect the links that tasks have found, each task has a forest: fewer links than it has
-documents.  But a document is in several tasks, so all forests can have more links than there are
-documents.  Then tasks join the forests to one, which has fewer.  While its links fit, the driver
-takes them.  More are joined in rounds of tasks: large stars and small stars in turn (Kiveris et al.
-2014, "Connected Components in MapReduce and Beyond"), each written to Parquet before the next,
-until a round changes nothing; so no task has all links, and what the last round leaves is a link
-for each document that is not a root.
+Each task reduces the links it finds to a forest, with fewer links than the task has documents.  But
+a document is in several tasks, so all forests together can have more links than there are
+documents.  Then tasks merge the forests into one.  If its links fit, the driver joins them.
+Otherwise tasks join them in rounds of large stars and small stars, each written to Parquet (Kiveris
+et al. 2014, "Connected Components in MapReduce and Beyond").  No task has all links.  The last
+round changes nothing, and its result has a link for each document that is not a root.
 """
 
 import heapq
@@ -46,18 +44,18 @@ from simdb.spark.distributed import (
 from simdb.spark.frames import HeldFrames, stored
 from simdb.spark.sketching import Keyed
 
-# So many links are joined by the driver: 16 bytes each, and some ten times as much while it does.
+# A link has 16 bytes; joining it takes about 160 bytes on the driver.
 DRIVER_LINKS = 20_000_000
 # Partitions of a shuffle for each processor, so that a slow task delays little.
 PARTITIONS_OF_CORE = 3
-# A document of a part costs as much as so many comparisons.
+# The cost of a document of a part, in comparisons.
 DOCUMENT_COMPARISONS = 10_000
 PAIRS = "left_key bigint, right_key bigint, distance int, similarity float"
 LINKS = "left_key bigint, right_key bigint"
-# A task joins so many forests of others to one.
+# Forests that one task merges.
 FORESTS = 32
 ROUNDS_MAX = 60
-# Under the name that users look for beside `pairs`.
+# Users look for this name next to `pairs`.
 plan = plan_pairs
 
 
@@ -81,31 +79,31 @@ def pairs(
     Parameters
     ----------
     sketches : DataFrame
-        The result of `fingerprints` or `signatures`.  It is read several times, so cache it, or
-        write it and read it again.
+        The result of `fingerprints` or `signatures`.  It is read several times, so cache it or
+        write it to files.
     similarity : float, optional
         The least similarity of a pair; see `Database.find_all`.  Give `similarity`, `distance` or
         both.
     distance : int, optional
-        The largest number of bits that differ.
+        The largest number of bits that may differ.
     recall : float, optional
         The share of similar pairs to find; see `Database.query`.
     verify : {"exact", "estimate"}, optional
         What decides about a candidate: the exact similarity of the texts, or the estimate of the
-        sketches.  "exact" is the default with `texts`; "estimate" without them and for a distance
-        alone.
+        sketches.  The default is "exact" with `texts`; without them or with a distance alone, it is
+        "estimate".
     texts : DataFrame or str, optional
-        The texts: the DataFrame of which the sketches were made, or the name of a column of
-        `sketches` (see `columns` of `fingerprints`).  Only texts that are in a candidate leave
-        their task.
+        The DataFrame that was sketched, or the name of a column of `sketches` with the texts (see
+        `columns` of `fingerprints`).  Only texts of candidates leave their task.
     id, text : str, default "id" and "text"
         The columns of `texts` with ids and texts.
     checkpoint : str, optional
-        A folder that all processes can write; see `clusters`.
+        A folder that all processes can write to; see `clusters`.
     partitions : int, optional
         Number of partitions of a shuffle; 3 for each processor if not given.
     block_limit : int, optional
-        A part with more documents is cut into several tasks.
+        The largest number of documents of a part in one task; a larger part is cut into several
+        tasks.
     driver_links : int, default 20,000,000
         The largest number of links that the driver joins; see `clusters`.
 
@@ -120,19 +118,19 @@ def pairs(
     ExistsError
         If an id appears twice.
     OptionError
-        If no plan serves the criterion, or an argument is invalid.
+        If no plan reaches the criterion, or an argument is invalid.
     InputError
-        If `sketches` are no sketches of simdb, or a column is missing.
+        If `sketches` are not sketches of simdb, or a column is missing.
 
     Notes
     -----
-    Pairs within a distance and pairs of signatures are the pairs that one database with all
-    documents finds.  Of similar pairs at least the share `recall` is found, and no pair that is not
+    Pairs within a distance and pairs of signatures are the same as in one database with all
+    documents.  Of similar pairs, at least the share `recall` is found, and every pair found is
     similar.
 
-    The search for pairs of fingerprints begins when the result is asked for.  Pairs of signatures,
-    and pairs that texts decide, are searched for at once.  Their result is written to `checkpoint`,
-    or cached until you call its `unpersist()`.  Nothing else remains cached.
+    Pairs of fingerprints are searched for when the result is used.  Pairs of signatures, and pairs
+    with `texts`, are searched for at once; the result is written to `checkpoint`, or cached until
+    you call its `unpersist()`.  Nothing else remains cached.
     """
     settings = Settings(
         similarity, distance, recall, checkpoint, partitions, block_limit, driver_links
@@ -147,7 +145,7 @@ def pairs(
 
 
 def _in_order(named: Any) -> Any:
-    """Return pairs with the lower id on the left, and null where no similarity is known."""
+    """Return pairs with the lower id on the left, and null for an unknown similarity."""
     functions = frames.functions()
     left, right = functions.col("left"), functions.col("right")
     similarity = functions.col("similarity")
@@ -161,10 +159,10 @@ def _in_order(named: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What matches, and how to search for it, as `pairs`, `clusters`, `drop_duplicates` are told.
+    """The arguments of a search that `pairs`, `clusters` and `drop_duplicates` share.
 
-    What matches is asked for as by `simdb.spark.distributed.plan_pairs`.  `lose`: by the rule
-    "contained", how many features a document that goes may lose; otherwise None.
+    `similarity`, `distance` and `recall`: see `simdb.spark.distributed.plan_pairs`.  `lose`: the
+    number of features that a removed document may lose, for the rule "contained"; otherwise None.
     """
 
     similarity: float | None
@@ -177,7 +175,7 @@ class Settings:
     lose: int | None = None
 
     def check(self) -> None:
-        """Raise OptionError for what no plan would notice."""
+        """Raise OptionError for invalid arguments that no plan would detect."""
         if self.distance is None and self.similarity is None:
             raise OptionError("say what matches: give similarity= or distance=")
         if self.block_limit is not None:
@@ -185,10 +183,10 @@ class Settings:
 
 
 class SearchJob(NamedTuple):
-    """The documents of a search, how it is cut up, and what it holds until its result is made.
+    """A search: its documents, its plan, and the frames it holds until the result is computed.
 
-    `plan`: how pairs are searched for.  `partitions`: the partitions of a shuffle.  `texts`: key
-    and text of the documents, if they decide what matches; otherwise None.
+    `partitions`: the number of partitions of a shuffle.  `texts`: key and text of the documents, if
+    texts decide what matches; otherwise None.
     """
 
     keyed: Keyed
@@ -201,7 +199,7 @@ class SearchJob(NamedTuple):
 
 
 def job_of(sketches: Any, settings: Settings, texts: Any, held: HeldFrames) -> SearchJob:
-    """Return the job of a search; `texts`: id and text if they decide, as `texts_of` returns."""
+    """Prepare a search; `texts`: id and text (see `texts_of`) if texts decide, otherwise None."""
     settings.check()
     sketch = sketching.sketch_of(sketches)
     shares = partitions_of(sketches, settings.partitions)
@@ -225,7 +223,7 @@ def partitions_of(df: Any, partitions: int | None) -> int:
 
 
 def texts_of(sketches: Any, texts: Any, id: str, text: str) -> Any:
-    """Return the texts at hand as a DataFrame of id and text, None if there are none.
+    """Return the texts as a DataFrame of id and text; None without `texts`.
 
     `texts`: a DataFrame with the columns `id` and `text`, or the name of a column of `sketches`.
     """
@@ -246,9 +244,9 @@ def texts_of(sketches: Any, texts: Any, id: str, text: str) -> Any:
 
 
 def deciding(texts: Any, verify: VerifyName | None, settings: Settings) -> Any:
-    """Return the texts if they decide what matches, None if sketches do.
+    """Return the texts if they decide what matches; None if sketches decide.
 
-    Without `verify`, texts that are at hand decide, but not about a distance alone.
+    If `verify` is None, given texts decide, except about a distance alone.
     """
     if verify is None:
         return None if settings.similarity is None else texts
@@ -262,9 +260,9 @@ def deciding(texts: Any, verify: VerifyName | None, settings: Settings) -> Any:
 
 
 class Tasks(NamedTuple):
-    """The cells of all parts.  Cell number i is searched by the task of Spark `places[i]`.
+    """The cells of all parts, assigned to tasks of Spark: task `places[i]` searches cell i.
 
-    `cells_of[part]`: the numbers of the cells of a part, and into how many chunks it is cut.
+    `cells_of[part]`: the number of chunks of a part, and the numbers of its cells.
     """
 
     cells: list[Cell]
@@ -273,7 +271,7 @@ class Tasks(NamedTuple):
 
 
 def make_tasks(plan: PairsPlan, sizes: I64, partitions: int, block_limit: int) -> Tasks:
-    """Cut parts of more than `block_limit` documents into cells, and share out all cells."""
+    """Cut parts of more than `block_limit` documents into cells, and assign all cells to tasks."""
     cells = plan.cells(sizes, block_limit)
     cells_of: dict[int, tuple[int, list[int]]] = {}
     for number, cell in enumerate(cells):
@@ -290,7 +288,7 @@ def make_tasks(plan: PairsPlan, sizes: I64, partitions: int, block_limit: int) -
 
 
 def part_sizes(rows: Any, plan: PairsPlan) -> I64:
-    """Return how many documents go to each part: int64[parts]."""
+    """Return the number of documents of each part: int64[parts]."""
     counted = rows.mapInArrow(partial(_count_parts, plan), "part int, documents bigint").toArrow()
     sizes = np.zeros(plan.part_count, np.int64)
     parts = np.asarray(counted.column("part").to_numpy(), np.int64)
@@ -301,7 +299,7 @@ def part_sizes(rows: Any, plan: PairsPlan) -> I64:
 def searched(
     plan: PairsPlan, tasks: Tasks, batches: Iterable[Any]
 ) -> Iterator[tuple[Cell, list[I64], list[U8]]]:
-    """Yield each cell with the keys and rows of its one chunk or its two chunks."""
+    """Yield each cell with the keys and the rows of its one or two chunks."""
     for blobs in packing.by_task(batches, plan.row_bytes):
         cell = tasks.cells[blobs[0].task]
         sides = [
@@ -350,15 +348,15 @@ def _pack_parts(plan: PairsPlan, tasks: Tasks, batches: Iterable[Any]) -> Iterat
 
 
 def links_of_rows(rows: Any, job: SearchJob) -> Any:
-    """Return links, by keys, that connect what all matching pairs connect."""
+    """Return links between keys with the same components as all matching pairs."""
     sent, shared = _sent(rows, job)
     return sent.mapInArrow(partial(_find_links, job.plan, shared), LINKS)
 
 
 def rows_of(job: SearchJob) -> Any:
-    """Return (key, row) of the documents that have features.
+    """Return key and row of the documents that have features.
 
-    By the rule "contained", rows end with what only equal features have in common.
+    For the rule "contained", a row ends with a 128-bit sum that only equal features share.
     """
     names = list(sketching.columns_of(job.sketch))
     name = names[0 if job.plan.row_bytes == FINGERPRINT_BYTES else -1]
@@ -371,10 +369,10 @@ def rows_of(job: SearchJob) -> Any:
 
 
 def _sent(rows: Any, job: SearchJob) -> tuple[Any, Tasks]:
-    """Return the packed rows of every cell, in the partition of its task, sorted by cell."""
+    """Return the packed rows of all cells, in the partitions of their tasks, sorted by cell."""
     plan, partitions = job.plan, job.partitions
     if packing.can_narrow(plan):
-        # It is read twice: the parts are counted before it is known where they go.
+        # The rows are read twice: the sizes of parts decide to which tasks they go.
         rows = job.held.keep(packing.narrowed(rows, plan, partitions))
     limit = job.settings.block_limit or plan.cell_documents
     shared = make_tasks(plan, part_sizes(rows, plan), partitions, limit)
@@ -405,7 +403,7 @@ def _find_links(plan: PairsPlan, shared: Tasks, batches: Iterable[Any]) -> Itera
 
 
 def matching_rows(rows: Any, job: SearchJob) -> Any:
-    """Return the matching pairs of (key, row), by their keys; texts decide if the job has them."""
+    """Return the matching pairs of `rows` (key, row) by key; texts of the job decide, if any."""
     sent, shared = _sent(rows, job)
     found = sent.mapInArrow(partial(_find_pairs, job.plan, shared), PAIRS)
     if job.texts is None:
@@ -417,7 +415,7 @@ def matching_rows(rows: Any, job: SearchJob) -> Any:
 
 
 def _spread(candidates: Any, roots: Any, job: SearchJob) -> Any:
-    """Return texts and candidates in the partition of their component, by component."""
+    """Return texts and candidates in the partition of their component, sorted by component."""
     functions = frames.functions()
     column, literal = functions.col, functions.lit
     place = functions.pmod(functions.xxhash64("root"), literal(job.partitions)).cast("int")
@@ -444,7 +442,7 @@ def _least_of(job: SearchJob) -> float:
 def _verify(
     sketch: AnySketch, least: float, lose: int | None, batches: Iterable[Any]
 ) -> Iterator[Any]:
-    """Decide the candidates of whole components: a task."""
+    """Verify the candidates of whole components, as a task."""
     verified = partial(_verified, sketch=sketch, least=least, lose=lose)
     arrow = frames.pyarrow()
     held: list[Any] = []
@@ -462,7 +460,7 @@ def _verify(
 
 
 def _verified(table: Any, sketch: Any, least: float, lose: int | None) -> Any:
-    """Return the pairs of some components that match."""
+    """Return the matching pairs of some components."""
     given = table.column("text")
     texts, pairs = table.filter(given.is_valid()), table.filter(given.is_null())
     names = frames.numbers_of(texts.column("left_key"))
@@ -493,9 +491,10 @@ def _verified(table: Any, sketch: Any, least: float, lose: int | None) -> Any:
 def measured(
     texts: Any, left: I64, right: I64, sketch: Any, lose: int | None
 ) -> tuple[F32, I64 | None]:
-    """Return the similarities of texts left[i] and right[i], and what the smaller of two loses.
+    """Return the similarities of texts left[i] and right[i], and the features that would be lost.
 
-    `lose`: see `Settings`; a text that loses more has the similarity 0.  Without it nothing counts.
+    `lose`: see `Settings`.  If the smaller text of a pair would lose more features, the similarity
+    is 0.  Without `lose`, lost features are not counted (None).
     """
     if lose is None:
         return exact_similarities(texts, left, right, sketch), None
@@ -510,10 +509,10 @@ def measured(
 
 
 def connected(links: Any, job: SearchJob, name: str = "components") -> Any:
-    """Return the components of links: (key, root), the least key of each; keys without links not.
+    """Return the components of links: key and root, the least key of the component.
 
-    `links`: a DataFrame of left_key and right_key, which is computed once.  `name`: of the files in
-    the checkpoint, if they are needed.
+    Keys without links are not in the result.  `links`: a DataFrame of left_key and right_key, which
+    is computed once.  `name`: the name of files in the checkpoint, if they are needed.
     """
     with HeldFrames() as held:
         forests = held.keep(links.mapInArrow(_join_some, LINKS))
@@ -538,10 +537,10 @@ def connected(links: Any, job: SearchJob, name: str = "components") -> Any:
 
 
 def _in_one(forests: Any, partitions: int, held: HeldFrames) -> tuple[Any, int]:
-    """Return one forest in place of those of all tasks, and how many links it has.
+    """Merge the forests of all tasks into one; return it with the number of its links.
 
-    Links are read from where they are held, so this is no shuffle: 16 bytes of each link travel, in
-    each of some log(partitions) / log(FORESTS) steps.
+    Without a shuffle, tasks read links where they are held.  In each of about
+    log(partitions) / log(FORESTS) steps, 16 bytes of each link travel.
     """
     while True:
         partitions = -(-partitions // FORESTS)
@@ -562,7 +561,7 @@ def _by_driver(forests: Any) -> Any:
 def _in_rounds(links: Any, partitions: int, path: str) -> Any:
     """Return the links as stars: each key with the least key of its component.
 
-    `path`: how the paths of the files begin.
+    `path`: the beginning of the paths of the files.
     """
     session = links.sparkSession
     before: tuple[int, int] | None = None
@@ -587,7 +586,7 @@ def _in_rounds(links: Any, partitions: int, path: str) -> Any:
 
 
 def _join_some(batches: Iterable[Any]) -> Iterator[Any]:
-    """Return fewer links than keys, which join what the given links join: a task."""
+    """Reduce links to a forest with the same components, as a task."""
     forest = LinkForest()
     for batch in batches:
         forest.join(frames.numbers_of(batch.column(0)), frames.numbers_of(batch.column(1)))
@@ -596,7 +595,7 @@ def _join_some(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def _pack_ends(partitions: int, is_large: bool, batches: Iterable[Any]) -> Iterator[Any]:
-    """Send each link to the task of its end: of both for large stars, of the greater for small."""
+    """Send each link to the task of its greater end; for large stars, to the tasks of both."""
     for batch in batches:
         left, right = (frames.numbers_of(batch.column(at)) for at in range(2))
         high, low = np.maximum(left, right), np.minimum(left, right)
@@ -608,7 +607,7 @@ def _pack_ends(partitions: int, is_large: bool, batches: Iterable[Any]) -> Itera
 
 
 def _star(is_large: bool, batches: Iterable[Any]) -> Iterator[Any]:
-    """Link neighbours of each key to the least of them and itself: a task."""
+    """Link the neighbours of each key to the least key among them and itself, as a task."""
     blobs = [blob for batch in batches for blob in packing.blobs(batch, packing.KEY_BYTES)]
     ends, rows = packing.joined(blobs, packing.KEY_BYTES)
     others = rows.view(np.int64).ravel()
@@ -626,6 +625,6 @@ def _star(is_large: bool, batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def _linked(left: I64, right: I64) -> Any:
-    """Return links, each once, without those of a key to itself."""
+    """Return distinct links, without links of a key to itself."""
     links = np.unique(np.stack([left, right], axis=1)[left != right], axis=0)
     return frames.batch_of({"left_key": links[:, 0].copy(), "right_key": links[:, 1].copy()})

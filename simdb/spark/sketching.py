@@ -1,8 +1,8 @@
 """Sketching: fingerprints and signatures of the texts of a DataFrame, and keys for their ids.
 
-Sketches are made where the texts are.  A whole number is its own key; the key of a string is its
-64-bit hash by Spark, so that it does not depend on the order or the number of partitions.
-`checked_keys` makes sure that no two documents have one key.
+Tasks sketch the texts where they are.  The key of a document is its id if that is a whole number,
+or otherwise the 64-bit hash of the id by Spark.  So it does not depend on partitions.
+`checked_keys` makes sure that no two documents have the same key.
 """
 
 import json
@@ -28,14 +28,14 @@ from simdb.sketch import AnySketcher, ExactSimilarity, sketcher_of
 from simdb.spark import frames, packing
 from simdb.spark.distributed import chunks_of
 
-# The options of a sketch stand in the metadata of its column, also in Parquet files.
+# The metadata of the last column has the options of the sketch, also in Parquet files.
 METADATA = "simdb.sketch"
 KINDS = {each.__name__: each for each in (Simhash, Minhash, Bits)}
 TEXT = "simdb_text"
-# How many features a document has, and 128 bits, which another document has only if its features
-# are the same, or by chance once in 2^128.
+# Columns for the number of features, and for a 128-bit sum that identifies a set of features: two
+# sets have the same sum by chance once in 2^128.
 SIZE, FEATURES, FEATURES_BYTES = "simdb_size", "simdb_features", 16
-# A hash of 64 bits gives two of 10^9 strings one key in one case of 40; then another one is used.
+# Among 10^9 strings, two share a 64-bit hash with probability 1/40; then another salt is used.
 SALTS = 8
 
 
@@ -63,29 +63,29 @@ def fingerprints(
     text : str, default "text"
         The column with the texts or hashes.
     on_null : {"keep", "drop", "error"}, default "keep"
-        What to do with rows without a text.  "keep" keeps such a row as an empty text, which
-        matches nothing; "drop" omits it; "error" refuses it.  A hash cannot be empty, so "keep"
-        refuses null as well.
+        What to do with rows without a text.  "keep" treats a missing text as empty, and empty texts
+        match nothing.  "drop" omits such a row, and "error" refuses it.  A hash cannot be empty, so
+        with `Bits`, "keep" refuses it as well.
     on_error : {"raise", "skip"}, default "raise"
-        What to do with rows without an id, or with a text that is not valid UTF-8, or with no hash.
+        What to do with rows that have no id, a text that is not valid UTF-8, or an invalid hash.
         "raise" refuses them, and "skip" omits them.
     columns : sequence of str
-        Other columns of `df` that the result has as well, such as a column by which `clusters`
-        chooses.
+        Other columns of `df` to copy to the result, such as a column that `keep` of `clusters`
+        needs.
 
     Returns
     -------
     DataFrame
         The fingerprints: id, fp BIGINT, vector BINARY, is_empty BOOLEAN, then `columns`.  `fp` has
         the 64 bits, and `vector` the rounded weights, as a database stores them.  With `Bits`, `fp`
-        is the hash, BINARY, and there is no `vector`.  With on_error="skip", its attribute
+        is the hash (BINARY), and there is no `vector`.  With on_error="skip", its attribute
         `skipped` is a DataFrame of the omitted rows: id, reason.
 
     Raises
     ------
     OptionError
-        If the sketch makes no fingerprints, or has an IDF table or a tokeniser, which do not travel
-        to the tasks.
+        If the sketch makes no fingerprints, or has an IDF table or a tokeniser, which cannot be
+        sent to the tasks.
     InputError
         If a column is missing, or the ids or hashes are of another type.
     """
@@ -123,7 +123,7 @@ def signatures(
     on_error : {"raise", "skip"}, default "raise"
         What to do with rows that cannot be read; see `fingerprints`.
     columns : sequence of str
-        Other columns of `df` that the result has as well; see `fingerprints`.
+        Other columns of `df` to copy to the result; see `fingerprints`.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def signatures(
 
 
 def readable(df: Any, id: str, text: str, on_error: str, sketch: AnySketch) -> tuple[Any, Any]:
-    """Return the rows that can be read, and the others: id, reason; None if there may be none."""
+    """Return the valid rows, and id and reason of the others; with "raise", all rows and None."""
     one_of("on_error", on_error, (RAISE, SKIP))
     functions, found = frames.functions(), frames.column_type(df, text)
     own, content, fault = functions.col(id), functions.col(text), "not valid UTF-8"
@@ -166,14 +166,14 @@ def readable(df: Any, id: str, text: str, on_error: str, sketch: AnySketch) -> t
 
 
 def with_skipped(result: Any, skipped: Any) -> Any:
-    """Return a DataFrame with the attribute `skipped`, unless that is None."""
+    """Return a DataFrame, with `skipped` as an attribute unless that is None."""
     if skipped is not None:
         result.skipped = skipped
     return result
 
 
 def sketch_of(sketches: Any) -> AnySketch:
-    """Return the options that sketches were made with; InputError if their column says nothing."""
+    """Return the options that sketches were made with; InputError if no column has them."""
     for field in sketches.schema.fields:
         if METADATA in (field.metadata or {}):
             kind, settings = json.loads(field.metadata[METADATA])
@@ -185,7 +185,7 @@ def sketch_of(sketches: Any) -> AnySketch:
 
 
 def columns_of(sketch: AnySketch) -> dict[str, str]:
-    """Return the columns of sketches and their types; the last one's metadata has the options."""
+    """Return the types of the columns of sketches; the last column has the options as metadata."""
     if isinstance(sketch, Bits):
         return {"fp": "binary"}
     is_minhash = isinstance(sketch, Minhash)
@@ -193,12 +193,12 @@ def columns_of(sketch: AnySketch) -> dict[str, str]:
 
 
 def main_column(sketch: AnySketch) -> str:
-    """Return the column with all that sketches have: the last one."""
+    """Return the name of the last column, which has the complete sketch."""
     return list(columns_of(sketch))[-1]
 
 
 def documents_of(column: Any, sketch: AnySketch, is_empty: Bools) -> Fingerprints | Signatures:
-    """Return sketches with the bytes that their main column has."""
+    """Return the sketches of a main column."""
     width = sketch.bits // 8 if isinstance(sketch, Bits) else sketch.vector_bytes
     rows = frames.rows_of(column, width)
     if isinstance(sketch, Minhash):
@@ -209,7 +209,7 @@ def documents_of(column: Any, sketch: AnySketch, is_empty: Bools) -> Fingerprint
 
 
 class Keyed(NamedTuple):
-    """Sketches with a column `key`, how many they are, and how keys are made of their ids."""
+    """Sketches with a column `key`, their number, and the way keys are made from ids."""
 
     sketches: Any
     document_count: int
@@ -218,7 +218,7 @@ class Keyed(NamedTuple):
 
 
 def checked_keys(sketches: Any, partitions: int) -> Keyed:
-    """Return sketches with keys; ExistsError, which names the id, if two documents have one id."""
+    """Return sketches with keys; ExistsError, naming the id, if two documents share an id."""
     is_hashed = frames.id_type(sketches, "id") == "string"
     for salt in range(SALTS):
         keyed = Keyed(with_key(sketches, "id", is_hashed, salt), 0, is_hashed, salt)
@@ -244,7 +244,7 @@ def with_key(df: Any, id: str, is_hashed: bool, salt: int) -> Any:
 
 
 def with_ids(df: Any, keyed: Keyed, names: dict[str, str]) -> Any:
-    """Return a DataFrame with ids in place of keys; `names`: of the columns of keys and of ids."""
+    """Return a DataFrame with ids in place of keys; `names` maps columns of keys to new names."""
     functions = frames.functions()
     if not keyed.is_hashed:
         return df.withColumnsRenamed(names)
@@ -256,7 +256,7 @@ def with_ids(df: Any, keyed: Keyed, names: dict[str, str]) -> Any:
 
 
 def selected(df: Any, id: str, text: str, columns: Sequence[str]) -> Any:
-    """Return id, text and other columns, of which one can be the text again."""
+    """Return id, text and other columns; the text column may be among the others."""
     functions = frames.functions()
     frames.column_type(df, text)
     kind = frames.id_type(df, id)
@@ -268,9 +268,9 @@ def selected(df: Any, id: str, text: str, columns: Sequence[str]) -> Any:
 
 
 def sketched(given: Any, sketch: AnySketch, on_null: str, *, has_features: bool = False) -> Any:
-    """Return the sketches of id, text and other columns; one has the options as metadata.
+    """Return the sketches of `given` (id, text, other columns), with the options as metadata.
 
-    `has_features`: with the columns `SIZE` and `FEATURES`.
+    `has_features`: add the columns `SIZE` and `FEATURES`.
     """
     one_of("on_null", on_null, ON_NULL)
     if isinstance(sketch, Bits) and on_null == KEEP:
@@ -296,7 +296,7 @@ def sketched(given: Any, sketch: AnySketch, on_null: str, *, has_features: bool 
 def _sketch_batches(
     sketch: Any, on_null: str, has_features: bool, batches: Iterable[Any]
 ) -> Iterator[Any]:
-    """Sketch batches of ids and texts: a task."""
+    """Sketch batches of ids and texts, as a task."""
     sketcher = sketcher_of(sketch, Resources(), ())
     exact = ExactSimilarity(sketch, Resources(), ()) if has_features else None
     for batch in batches:
@@ -306,7 +306,7 @@ def _sketch_batches(
 
 
 def _without_nulls(batch: Any, on_null: str) -> Any:
-    """Return a batch in which every row has a text."""
+    """Return a batch in which every row has a text, following `on_null`."""
     ids, texts = batch.column(0), batch.column(1)
     if ids.null_count:
         raise InputError(
@@ -341,7 +341,7 @@ def _sketch_batch(
     if exact is not None:
         offsets, hashes, _ = exact.bodies(all_texts(batch.column(1)))
         columns[SIZE] = np.diff(offsets).astype(np.int32)
-        # Sums do not depend on the order of features; that of no features has no meaning.
+        # Sums do not depend on the order of features.  The sum of an empty set is never used.
         mixed = (np.append(fmix64(each), np.uint64(0)) for each in (hashes, ~hashes))
         sums = np.stack([np.add.reduceat(each, offsets[:-1]) for each in mixed], axis=1)
         columns[FEATURES] = sums.view(np.uint8)
@@ -349,7 +349,7 @@ def _sketch_batch(
 
 
 def _counted(sketches: Any, partitions: int) -> tuple[int, int | None]:
-    """Return how many documents there are, and a key that two of them have, or None."""
+    """Return the number of documents, and a key that two of them share (or None)."""
     keys = frames.in_order(sketches.select("key"), "key")
     sent = keys.mapInArrow(partial(_pack_keys, partitions), packing.SCHEMA)
     spread = sent.repartitionById(partitions, "place")

@@ -1,6 +1,6 @@
-"""Storing: sketches become a sharded database, in which the texts of a DataFrame are looked up.
+"""Storing: writes sketches of a DataFrame to a sharded database, and queries databases with texts.
 
-`write_database` and `query`; the tasks of both open the database under the same path.
+The tasks of `write_database` and `query` all open the database at the same path.
 """
 
 import os
@@ -44,10 +44,10 @@ def write_database(
     options: Options | None = None,
     partitions: int | None = None,
 ) -> int:
-    """Write sketches as a sharded database.
+    """Write sketches to a sharded database.
 
-    Each shard is written by one task, checked, and then gets its name.  A task that runs again, or
-    a job that is repeated with the same sketches, changes nothing.
+    One task writes and checks each shard, and then gives it its name.  Repeating a task, or the job
+    with the same sketches, changes nothing.
 
     Parameters
     ----------
@@ -55,13 +55,13 @@ def write_database(
         The result of `fingerprints` or `signatures`.  Fingerprints of texts must have vectors
         (`store_volatility=True`).
     path : str or path
-        A directory that all processes can write and the driver can read; `simdb.open_sharded` opens
-        it.
+        A directory that all processes can write to and the driver can read.  Open it with
+        `simdb.open_sharded`.
     shards : int
         Number of shards, 1 to 10,000.
     options : Options, optional
-        The options of the database, with the sketch that the sketches were made with.  If not
-        given, only the sketch is set.
+        The options of the database, with the sketch that made the sketches.  If not given, all
+        options except the sketch have their defaults.
     partitions : int, optional
         Partitions of the shuffle that checks the ids; see `pairs`.
 
@@ -79,9 +79,8 @@ def write_database(
 
     Notes
     -----
-    A document is stored bit for bit as a database stores its text, even if the text is empty.  The
-    order of the documents depends on nothing except their ids.  At the end all shards are opened
-    again and checked.
+    Each document, even an empty one, is stored bit for bit as a database would store its text.  The
+    order of the documents depends only on their ids.  At the end all shards are opened and checked.
     """
     Division.checked(shards)
     place = os.path.abspath(os.fsdecode(path))
@@ -101,7 +100,7 @@ def write_database(
     given = sketches.select("id", "is_empty", *sketching.columns_of(sketch))
     types = ", ".join(f"{name} {frames.column_type(given, name)}" for name in given.columns)
     placed = given.mapInArrow(partial(_place, shards), f"place int, {types}")
-    # A row without an id says which shard a task has, also one without documents.
+    # A row without an id tells each task its shard, even if no documents follow.
     places = frames.functions().col("id").cast("int").alias("place")
     marks = sketches.sparkSession.range(shards).select(places)
     rows = marks.unionByName(placed, allowMissingColumns=True)
@@ -114,7 +113,7 @@ def write_database(
 
 
 def _place(shards: int, batches: Iterable[Any]) -> Iterator[Any]:
-    """Put the shard of each document before its columns: a task."""
+    """Put the shard of each document before its columns, as a task."""
     for batch in batches:
         hashes = kernel.encode_ids(batch.column("id").to_pylist())[2]
         columns = {name: batch.column(name) for name in batch.schema.names}
@@ -123,7 +122,7 @@ def _place(shards: int, batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def _write(path: str, shards: int, options: Options, batches: Iterable[Any]) -> Iterator[Any]:
-    """Write the shard whose documents a task has, in the order of ids; the first row has none."""
+    """Write the shard of a task, whose rows are sorted by id; the first row has only the shard."""
     full = (batch for batch in batches if len(batch))
     first = next(full, None)
     if first is None:
@@ -146,7 +145,7 @@ def _write(path: str, shards: int, options: Options, batches: Iterable[Any]) -> 
 
 
 def _sketches(batch: Any, sketch: AnySketch) -> Fingerprints | Signatures:
-    """Return sketches with the bytes that they had."""
+    """Return the sketches of a batch, unchanged."""
     is_empty = np.asarray(batch.column("is_empty").to_numpy(zero_copy_only=False), np.bool_)
     return sketching.documents_of(batch.column(sketching.main_column(sketch)), sketch, is_empty)
 
@@ -167,7 +166,7 @@ def query(
 ) -> Any:
     """Find the documents of a database that match each text or hash.
 
-    The result is computed where the texts are, so they do not travel.
+    Tasks search where the texts are, so texts do not travel.
 
     Parameters
     ----------
@@ -187,12 +186,12 @@ def query(
     recall : float, optional
         The share of matches to find; see `Database.query`.
     limit : int, optional
-        The largest number of matches of each text, the best ones; all if not given.
+        Return at most this number of matches for each text, the best; all if not given.
     search : str or Search, optional
         How to search; see `Database.query`.
     where : callable or dict, optional
-        Which stored documents may match, by their metadata; see `Database.query`.  A function
-        travels to the tasks.
+        Which stored documents may match, by their metadata; see `Database.query`.  Spark sends a
+        function to the tasks.
     on_error : {"raise", "skip"}, default "raise"
         What to do with rows that cannot be read; see `fingerprints`.
 
@@ -207,8 +206,8 @@ def query(
     OptionError
         If the database cannot answer the criterion.
     InputError
-        If a column is missing, or ids of `df` or of the database are of a type that Spark cannot
-        hold.
+        If a column is missing, or the ids of `df` or of the database have a type that Spark does
+        not support.
     NotFoundError
         If there is no database.
 
@@ -246,7 +245,7 @@ def _opened(path: str) -> Database[Any] | ShardedDatabase[Any]:
 
 
 def _look_up(path: str, asked: Asked, batches: Iterable[Any]) -> Iterator[Any]:
-    """Look batches of ids and texts up: a task."""
+    """Look up batches of ids and texts, as a task."""
     arrow = frames.pyarrow()
     with _opened(path) as held:
         for batch in batches:

@@ -8,6 +8,7 @@ import re
 import pytest
 
 import simdb
+import simdb.distributed
 import simdb.spark
 
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.M)
@@ -37,7 +38,7 @@ def members_of(owner):
 def public_callables():
     """Return name, object and whether it is a property of what `help()` is asked about."""
     found = {}
-    for module in (simdb, simdb.spark):
+    for module in (simdb, simdb.spark, simdb.distributed):
         for name in module.__all__:
             value = getattr(module, name)
             if not callable(value) or not getattr(value, "__module__", "").startswith("simdb"):

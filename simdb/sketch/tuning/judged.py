@@ -181,7 +181,15 @@ def chance_level(pairs: F32, total: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share, with an interval that contains the true share with probability 0.9."""
+    """An estimated share with its interval of confidence.
+
+    Attributes
+    ----------
+    value : float
+        The estimate, 0 to 1.
+    low, high : float
+        The interval, which contains the true share with probability 0.9.
+    """
 
     value: float
     low: float

@@ -1,9 +1,9 @@
-"""Forest: clusters of links between ids, which come piece by piece and from anywhere.
+"""Forest: clusters from links between ids, which arrive in pieces and in any order.
 
-`LinkForest` and `components` connect what links connect; `stars` makes clusters without chains.
+`LinkForest` and `components` find connected components; `stars` makes clusters without chains.
 
-A forest needs memory for each id that has a link, not for each link.  Forests of several tasks are
-joined by their own links, of which each has fewer than ids.
+The memory of a forest grows with the ids that have a link, not with the links.  A forest can be
+reduced to fewer links than ids, and by these links the forests of several tasks are merged.
 """
 
 import numpy as np
@@ -14,23 +14,37 @@ from simdb.core.dtypes import I64, Array
 from simdb.core.errors import InputError
 from simdb.jobs import decided_in_order
 
-# Links are put in order when there are so many, and as many as ids.
+# Pending links are joined once there are this number of them, and at least one for each known id.
 PENDING_LEAST = 1 << 16
 IDS_MAX = 2**32 - 1
 
 
 class LinkForest:
-    """A forest over any int64 ids.  The representative of a component is its least id."""
+    """A union-find forest over int64 ids: each component is represented by its least id.
+
+    Its size grows with the ids that have a link.  Forests of several tasks can be merged.
+    """
 
     def __init__(self) -> None:
-        """Begin without any link."""
+        """Start without links."""
         self._ids = np.empty(0, np.int64)
         self._representatives = np.empty(0, np.int64)
         self._pending: list[tuple[I64, I64]] = []
         self._pending_count = 0
 
     def join(self, left: I64, right: I64) -> None:
-        """Put left[i] and right[i], int64[k], into one component, for every i."""
+        """Join left[i] and right[i] into one component, for every i.
+
+        Parameters
+        ----------
+        left, right : ndarray of int64, shape (k,)
+            The two ids of each link.
+
+        Raises
+        ------
+        InputError
+            If the arrays differ in length or are no int64 arrays, or the forest is full.
+        """
         left, right = _checked(left, "left"), _checked(right, "right")
         if len(left) != len(right):
             raise InputError(f"{len(left)} ids on the left have {len(right)} on the right")
@@ -40,17 +54,52 @@ class LinkForest:
             self._join_pending()
 
     def merge(self, other: "LinkForest") -> None:
-        """Join all that another forest joins."""
+        """Add the links of another forest to this one.
+
+        Parameters
+        ----------
+        other : LinkForest
+            The other forest; it is not changed.
+
+        Raises
+        ------
+        InputError
+            If the forest is full.
+        """
         self.join(*other.links())
 
     def links(self) -> tuple[I64, I64]:
-        """Return fewer links than ids, which join the same: (ids, representatives), int64[k]."""
+        """Return a minimal set of links that gives the same components.
+
+        Returns
+        -------
+        ids, representatives : ndarray of int64, shape (k,)
+            Every id that is not its own representative, and the representative.
+
+        Raises
+        ------
+        InputError
+            If the forest is full.
+        """
         ids, representatives = self.components()
         is_other = ids != representatives
         return ids[is_other], representatives[is_other]
 
     def components(self) -> tuple[I64, I64]:
-        """Return all ids that have a link, ascending, and the least id of the component of each."""
+        """Return every id that has a link, with its component.
+
+        Returns
+        -------
+        ids : ndarray of int64, shape (n,)
+            The ids, ascending.
+        representatives : ndarray of int64, shape (n,)
+            The least id of the component of each.
+
+        Raises
+        ------
+        InputError
+            If the forest is full.
+        """
         self._join_pending()
         return self._ids, self._representatives
 
@@ -73,9 +122,24 @@ class LinkForest:
 
 
 def components(left: I64, right: I64) -> tuple[I64, I64]:
-    """Return the connected components of links left[i], right[i], int64[k].
+    """Return the connected components of links.
 
-    The result has the ids that have a link, ascending, and for each the least id of its component.
+    Parameters
+    ----------
+    left, right : ndarray of int64, shape (k,)
+        The two ids of each link.
+
+    Returns
+    -------
+    ids : ndarray of int64, shape (n,)
+        The ids that have a link, ascending.
+    representatives : ndarray of int64, shape (n,)
+        The least id of the component of each.
+
+    Raises
+    ------
+    InputError
+        If the arrays differ in length or are no int64 arrays, or there are too many ids.
     """
     forest = LinkForest()
     forest.join(left, right)
@@ -83,15 +147,31 @@ def components(left: I64, right: I64) -> tuple[I64, I64]:
 
 
 def stars(left: I64, right: I64, places: Array | None = None) -> tuple[I64, I64]:
-    """Return the stars of all matching pairs of some components, left[i] and right[i], int64[k].
+    """Return the star clusters of matching pairs (leader clustering).
 
-    Ids are taken in order; each joins the first representative before it that it matches, or
-    becomes a representative.  So no member is there by a chain of others.  The pairs of a component
-    must all be given; several components can be given at once, in any order.
+    Ids are taken in order.  Each joins the first earlier representative that it matches, or becomes
+    a representative.  So every member matches its representative directly.
 
-    `places`: two places of each pair, [k, 2], of its left and right id in the order; None takes ids
-    in their own order.  The result has all ids of the pairs, ascending, and the representative of
-    each, itself for a representative.
+    Parameters
+    ----------
+    left, right : ndarray of int64, shape (k,)
+        The two ids of each pair.  Give all pairs of a component together; several components can be
+        given at once, in any order.
+    places : ndarray, shape (k, 2), optional
+        The place in the order of the left and the right id of each pair; by default ids are taken
+        in ascending order.
+
+    Returns
+    -------
+    ids : ndarray of int64, shape (n,)
+        All ids of the pairs, ascending.
+    representatives : ndarray of int64, shape (n,)
+        The representative of each id; a representative has itself.
+
+    Raises
+    ------
+    InputError
+        If `places` has another shape, or two places for one id.
     """
     pairs = np.stack([np.asarray(left, np.int64), np.asarray(right, np.int64)], axis=1)
     ids, positions = np.unique(pairs, return_inverse=True)
@@ -120,7 +200,7 @@ def _checked(ids: I64, name: str) -> I64:
 
 
 def _ranks(positions: I64, places: Array, count: int) -> I64:
-    """Return the rank of each id by its place, of equal places the lower id first."""
+    """Return the rank of each id by its place; at equal places, the lower id has the lower rank."""
     if places.shape != positions.shape:
         raise InputError(
             f"places must be an array of shape {positions.shape}, got one of {places.shape}"

@@ -1,24 +1,23 @@
-"""Plan of pairs: chooses how documents are spread, for their number, the criterion and the tasks.
+"""Plan of pairs: spreads documents over tasks that together find all matching pairs.
 
-The costs are those of one AVX2 core: of a row that travels, packed with many others, and of the
-comparisons within parts.  They choose between ways that all reach the recall, so no result depends
-on them.  `exact_similarities` decides by the texts about what was found with verify="exact".
+Documents are spread over parts so that every matching pair meets in at least one part.  A document
+travels as a *row* of bytes: its fingerprint, volatility vector, packed signature or hash.  The row
+alone decides to which parts it goes.  A pair that meets in several parts belongs to the first of
+them.  So each pair is reported once, and no part needs the results of another.
 
-Documents are spread over parts so that every matching pair meets in one of them.  A document
-travels as a *row* of bytes: its fingerprint, volatility vector, packed signature or hash.  It
-goes to one part or more, which its row alone decides.  A pair can meet in several parts; it belongs
-to the first of them, so each pair is reported once and no part needs to know what others find.
+There are four exchanges: `ByBlocks`, `ByHashes`, `ByVertices` and `ByBands`.  The method `parts` of
+an exchange returns the parts of each row, ascending, as offsets int64[n + 1] and parts uint32[k].
+`pairs` yields the matching pairs that belong to a part, as positions of its rows, left below right.
+Their similarities are as users get them, or NaN.
 
-An exchange is one of `ByBlocks`, `ByHashes`, `ByVertices` and `ByBands`.  Its `parts` returns the
-parts of each row, ascending, as offsets int64[n + 1] and parts uint32[k].  Its `pairs` yields the
-matching pairs of the rows of a part that belong to it, by position, left below right; similarities
-are as users get them, or NaN.
+`ByVertices` spreads volatility vectors by cross-polytope hashes (Andoni et al. 2015).  Each table
+rotates the weights of a document, and its parts are the vertices of a cross-polytope.  A document
+goes to every vertex that is nearly as near as its nearest one.  The hashes are short, so that few
+copies travel; within a part, other tables find the similar pairs.
 
-`ByVertices` is an exchange for similar volatility vectors, by cross-polytope hashes.  Each table
-rotates the weights of a document; its parts are the vertices of a cross-polytope, and a document
-goes to all vertices that are nearly as near as its nearest one (Andoni et al. 2015).  Few bits of a
-hash are compared here, so that few copies travel; within a part, all similar pairs are found by
-other tables.
+Estimated costs, measured on one AVX2 core, are the time for rows that travel (many packed together)
+and for comparisons within parts.  They only choose among plans that all reach the recall, so no
+result depends on them.
 """
 
 import math
@@ -48,42 +47,47 @@ from simdb.sketch import ExactSimilarity
 from simdb.storage import Table, make_table, polytope_header_bits
 
 BY_BLOCKS, BY_VERTICES, BY_BANDS = ("blocks", "vertices", "bands")
-# Of what may be missed, the share that the exchange may miss; the search of a part has the rest.
+# The exchange may cause this share of the missed pairs; the search within parts causes the rest.
 EXCHANGE_SHARE = 0.8
 ID_BYTES = 8
 ROW_SECONDS = 3e-6
 COMPARE_SECONDS = 1 / 2.3e9
-# Above this number of documents in a part, tables are looked up: seconds for each document.
+# Seconds for each document of a part that is searched by tables, which pays for large parts.
 LOOKED_UP_SECONDS = 4e-6
 PART_BITS_MAX = 16
 TABLES_MAX = 16
-# A task has several parts, so that a large one matters less.
+# A task gets several parts, which evens out their sizes.
 PARTS_OF_TASK = 4
-# A part of more documents is cut into cells, by default.  Its documents travel once for each of
-# its chunks, so a plan makes parts of half as many where it can.
+# A part with more documents is cut into cells, and its documents travel once for each chunk.  To
+# avoid that, a plan makes parts of half this size if it can.
 CELL_DOCUMENTS = 200_000
-# Where it cannot, larger parts stay whole up to so many documents: their rows alone take 1.2 GB.
+# If it cannot, parts up to this size are not cut: their rows alone take 1.2 GB.
 LARGE_CELL_DOCUMENTS = 16_000_000
-# A part is cut into at most so many blocks more than its distance, to be searched in.
+# The search within a part uses at most distance + BLOCKS_MORE blocks.
 BLOCKS_MORE = 4
 # A part is one vertex of the first slice of a key.
 VERTEX_BITS = 7
-# So many hashes are a chunk: a task finds the pairs of two in some 3 s, and 0.5 GB of memory.
+# A task finds the pairs of two chunks of hashes in about 3 s with 0.5 GB of memory.
 CHUNK_HASHES = 500_000
-# So many rows are marked at a time.
 MARKED_ROWS = 1 << 14
-# So many vectors are all compared: their tables would take longer to make and to look up.
+# Comparing this number of vectors with each other takes less time than building tables for them.
 COMPARED_MAX = 1 << 14
 TABLES = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartPairs:
-    """Some pairs: positions `left` and `right` int64[k], `distance` uint8[k], `similarity`.
+    """A chunk of matching pairs of one part.
 
-    `distance` is uint16[k] of hashes of other than 64 bits.  `similarity` float32[k] is NaN where
-    rows are fingerprints or hashes alone.  Within one set of rows, left
-    is below right; between two sets, left is a position in the first and right in the second.
+    Attributes
+    ----------
+    left, right : ndarray of int64, shape (k,)
+        Positions of the two rows of each pair.  Within one set of rows, left is below right.
+        Between two sets, left is a position in the first and right in the second.
+    distance : ndarray of uint8, shape (k,)
+        The number of bits that differ; uint16 for hashes that have not 64 bits.
+    similarity : ndarray of float32, shape (k,)
+        The similarity; NaN if the rows are fingerprints or hashes alone.
     """
 
     left: I64
@@ -92,14 +96,19 @@ class PartPairs:
     similarity: F32
 
     def __len__(self) -> int:
-        """Count the pairs."""
+        """Return the number of pairs."""
         return len(self.left)
 
 
 class Split(NamedTuple):
-    """Rows by part: those of part p are at positions[offsets[p]:offsets[p + 1]], ascending.
+    """An assignment of rows to parts.
 
-    `positions` uint32[k], `offsets` int64[parts + 1].
+    Attributes
+    ----------
+    positions : ndarray of uint32, shape (k,)
+        Positions of rows: those from offsets[p] to offsets[p + 1], ascending, go to part p.
+    offsets : ndarray of int64, shape (parts + 1,)
+        Where the positions of each part begin.
     """
 
     positions: U32
@@ -107,7 +116,15 @@ class Split(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A task of a large part: the rows of chunk `first`, with each other or with chunk `second`."""
+    """A task of a large part: it compares two of its chunks, or one chunk with itself.
+
+    Attributes
+    ----------
+    part : int
+        The part.
+    first, second : int
+        The two chunks of the part; equal if the rows of one chunk are compared with each other.
+    """
 
     part: int
     first: int
@@ -116,16 +133,27 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PairsPlan:
-    """How tasks find all matching pairs of a collection; `plan_pairs` makes it.
+    """A plan by which tasks find all matching pairs of a collection; see `plan_pairs`.
 
-    A task has the rows of one part, from all documents, and finds the pairs that belong to the
-    part; the pairs of all parts together are those of the collection, each once.
+    Each task gets all rows of one part and finds the pairs that belong to the part.  Together, the
+    parts find each pair of the collection once.
 
-    `documents`: the number that was planned for.  `method`: "blocks", "vertices" or "bands".
-    `recall`: what is found at least, of the pairs of any similarity that is asked for; 1 for a
-    distance.  `copies`: the mean number of rows that travel for each document.  `row_bytes`: the
-    length of a row.  `bytes_per_document`: of rows and ids of 8 bytes, before compression.
-    `seconds`: of one core, in all tasks.  `scale`: how users see similarities.
+    Attributes
+    ----------
+    documents : float
+        The number of documents that was planned for.
+    method : str
+        "blocks", "vertices" or "bands".
+    recall : float
+        The least share of the matching pairs that is found; 1 for a distance.
+    copies : float
+        The mean number of rows that travel for each document.
+    seconds : float
+        The estimated time of all tasks together on one core.
+    exchange : object
+        The rule that spreads rows over parts and finds the pairs of a part.
+    scale : SimilarityScale
+        How similarities are reported.
     """
 
     documents: float
@@ -138,26 +166,38 @@ class PairsPlan:
 
     @property
     def part_count(self) -> int:
-        """The number of parts."""
+        """Number of parts."""
         return self.exchange.part_count
 
     @property
     def row_bytes(self) -> int:
-        """The length of a row."""
+        """Length of a row in bytes."""
         return self.exchange.row_bytes
 
     @property
     def bytes_per_document(self) -> float:
-        """The bytes that travel for each document: rows, and an id of 8 bytes with each."""
+        """Uncompressed bytes that travel for each document: rows, each with an id of 8 bytes."""
         return self.copies * (self.row_bytes + ID_BYTES)
 
     def rows(self, sketches: Any) -> U8:
-        """Return documents as rows: uint8[n, row_bytes].
+        """Return documents as rows.
 
-        `sketches`: `Fingerprints`, `Signatures`, or, to compare by distance alone, uint64[n]; of
-        hashes of other than 64 bits, `Fingerprints` or uint8[n, bits / 8].
-        Documents without features match nothing, so leave them out (`is_empty`).
-        Raises InputError for sketches of another kind or size.
+        Parameters
+        ----------
+        sketches : Fingerprints, Signatures or ndarray
+            The documents.  For a plan by distance alone, an array also serves: uint64[n], or
+            uint8[n, bits / 8] for hashes that have not 64 bits.  Documents without features match
+            nothing, so remove them first (`is_empty`).
+
+        Returns
+        -------
+        ndarray of uint8, shape (n, row_bytes)
+            A row for each document.
+
+        Raises
+        ------
+        InputError
+            If the sketches are of another kind or size than planned.
         """
         if self.method == BY_BANDS:
             if not isinstance(sketches, Signatures):
@@ -187,7 +227,23 @@ class PairsPlan:
         return self._checked(kernel.quantise(sketches.weights)[1])
 
     def split(self, rows: U8) -> Split:
-        """Return which rows go to which part."""
+        """Assign rows to parts.
+
+        Parameters
+        ----------
+        rows : ndarray of uint8, shape (n, row_bytes)
+            The rows of some documents.
+
+        Returns
+        -------
+        Split
+            The positions of the rows of each part.
+
+        Raises
+        ------
+        InputError
+            If `rows` are not of the plan.
+        """
         offsets, parts = self.exchange.parts(self._checked(rows))
         keys = parts.astype(np.uint64)
         positions = np.repeat(np.arange(len(rows), dtype=np.uint32), np.diff(offsets))
@@ -200,8 +256,28 @@ class PairsPlan:
     ) -> Iterator[PartPairs]:
         """Yield the matching pairs that belong to a part, each once, in chunks of bounded size.
 
-        `rows`: all that go to the part, or, of a large part, those of one chunk.  `others`: of a
-        large part, those of another chunk; then only pairs between both are found.
+        Parameters
+        ----------
+        part : int
+            The part.
+        rows : ndarray of uint8, shape (n, row_bytes)
+            All rows of the part; for a cell of a large part, the rows of its first chunk.
+        others : ndarray of uint8, shape (m, row_bytes), optional
+            The rows of another chunk.  Then only pairs between both chunks are found.
+        threads : int, default 1
+            Number of threads; None for all cores.
+
+        Yields
+        ------
+        PartPairs
+            Some of the pairs.
+
+        Raises
+        ------
+        OptionError
+            If there is no such part.
+        InputError
+            If `rows` or `others` are not of the plan.
         """
         whole("part", part, 0, self.part_count - 1)
         every, first = self._checked(rows), 0
@@ -218,10 +294,30 @@ class PairsPlan:
     def find_links(
         self, part: int, rows: U8, others: U8 | None = None, *, threads: int | None = 1
     ) -> tuple[I64, I64]:
-        """Return fewer links than rows, which connect what the pairs of the part connect.
+        """Return links, fewer than rows, with the same components as the pairs of a part.
 
-        Each link is two positions, left below right; right is a position in `others` plus the
-        number of `rows`.
+        Parameters
+        ----------
+        part : int
+            The part.
+        rows : ndarray of uint8, shape (n, row_bytes)
+            All rows of the part; for a cell of a large part, the rows of its first chunk.
+        others : ndarray of uint8, shape (m, row_bytes), optional
+            The rows of another chunk; see `find_pairs`.
+        threads : int, default 1
+            Number of threads; None for all cores.
+
+        Returns
+        -------
+        left, right : ndarray of int64, shape (k,)
+            Two positions for each link, left below right.  Those in `others` begin at `len(rows)`.
+
+        Raises
+        ------
+        OptionError
+            If there is no such part.
+        InputError
+            If `rows` or `others` are not of the plan.
         """
         count = len(rows) + (0 if others is None else len(others))
         forest = kernel.Forest(count)
@@ -234,17 +330,29 @@ class PairsPlan:
 
     @property
     def cell_documents(self) -> int:
-        """Above how many documents a part is cut: much more than most parts have."""
+        """Size above which a part is cut into cells, far above that of most parts, in documents."""
         if isinstance(self.exchange, ByHashes) and self.part_count == 1:
             return CHUNK_HASHES
         mean = self.copies * self.documents / self.part_count
         return int(min(max(2 * mean, CELL_DOCUMENTS), LARGE_CELL_DOCUMENTS))
 
     def cells(self, sizes: I64, most: int | None = None) -> list[Cell]:
-        """Return the tasks for parts of `sizes` int64[parts], of about 2 x `most` rows at most.
+        """Return the tasks of all parts, each with about 2 x `most` rows or fewer.
 
-        `most`: `cell_documents` if you give none.  A part with more than `most` rows is cut into
-        chunks (`chunks_of`), and there is a task for each chunk and for each two of them.
+        A part with more than `most` rows is cut into chunks (see `chunks_of`).  It has a task for
+        each chunk and for each two chunks.
+
+        Parameters
+        ----------
+        sizes : ndarray of int64, shape (parts,)
+            The number of rows of each part.
+        most : int, optional
+            The largest number of rows of a chunk; `cell_documents` if not given.
+
+        Returns
+        -------
+        list of Cell
+            The tasks.
         """
         most = self.cell_documents if most is None else most
         found = []
@@ -269,7 +377,20 @@ class PairsPlan:
 
 
 def chunks_of(ids: I64, count: int) -> I64:
-    """Return in which of `count` chunks the documents are, by a hash of their ids: int64[n]."""
+    """Return the chunk of each document, by a hash of its id.
+
+    Parameters
+    ----------
+    ids : ndarray of int64, shape (n,)
+        The ids.
+    count : int
+        The number of chunks.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        A chunk from 0 to `count` - 1 for each id.
+    """
     mixed = fmix64(np.ascontiguousarray(ids).astype(np.int64).view(np.uint64))
     return (mixed % np.uint64(count)).astype(np.int64)
 
@@ -348,13 +469,37 @@ def plan_pairs(
 def exact_similarities(
     texts: Iterable[Any], left: I64, right: I64, sketch: Simhash | Minhash | None = None
 ) -> F32:
-    """Return the exact similarity of texts left[i] and right[i]: float32[k].
+    """Return the exact similarity of pairs of texts.
 
-    `texts`: texts or lists of tokens, or a column of Arrow; a pair is two positions in it.  The
-    similarity is that of all their features, where `sketch` (`Simhash()` if you give none) only
-    estimates it: Jaccard's if every feature counts once, see `Database.find_all`.  It is 0 if one
-    of the two has no features.  `plan_pairs(verify="exact")` finds the candidates; those of at
-    least the similarity asked for are matches.  All features of the texts are in memory.
+    A plan of `plan_pairs(verify="exact")` finds candidates.  A candidate matches if its exact
+    similarity is at least the similarity of the plan.
+
+    Parameters
+    ----------
+    texts : sequence
+        Texts, lists of tokens, or a column of Arrow.
+    left, right : ndarray of int64, shape (k,)
+        The positions in `texts` of the two texts of each pair.
+    sketch : Simhash or Minhash, optional
+        The sketch that estimates the similarity, which decides about features and their weights;
+        `Simhash()` if not given.
+
+    Returns
+    -------
+    ndarray of float32, shape (k,)
+        The similarity over all features: Jaccard similarity if every feature counts once (see
+        `Database.find_all`).  It is 0 if one of the two texts has no features.
+
+    Raises
+    ------
+    InputError
+        If a position is outside `texts`, or `left` and `right` differ in length.
+    OptionError
+        If the sketch has no exact similarity.
+
+    Notes
+    -----
+    All features of the texts are in memory.
     """
     sketch = Simhash() if sketch is None else sketch
     instance("sketch", sketch, TextSketch, "simdb.Simhash() or simdb.Minhash()")
@@ -368,7 +513,7 @@ def exact_similarities(
 
 
 def _of_candidates(options: Options, question: database.Question) -> tuple[float, float]:
-    """Return for which similarity candidates are searched, and that from which they are kept."""
+    """Return the similarity to search candidates with, and the least similarity to keep."""
     if options.is_hashes:
         raise OptionError("verify='exact' compares texts, and these are hashes; leave it out")
     if question.similarity is None and question.has_bound:
@@ -393,7 +538,7 @@ def _options_of(options: Any, similarity: float | None, recall: float | None) ->
 
 
 def _part_bits(tables: int, tasks: int, documents: float) -> int:
-    """Return into how many parts, 2^bits, each table is cut."""
+    """Return the logarithm of the number of parts of each table, to base 2."""
     wanted = max(PARTS_OF_TASK * tasks / tables, 2 * documents / CELL_DOCUMENTS, 1)
     return min(math.ceil(math.log2(wanted)), PART_BITS_MAX)
 
@@ -401,7 +546,7 @@ def _part_bits(tables: int, tasks: int, documents: float) -> int:
 def _by_blocks(
     documents: float, options: Options, distance: int, width: int, least: float | None, tasks: int
 ) -> PairsPlan:
-    """Plan the fewest tables; a part is searched by as many as pay there."""
+    """Plan an exchange with the fewest tables; the search of a part chooses its own number."""
     tables = distance + 1
     header = FINGERPRINT_BITS // tables
     exchange = ByBlocks(
@@ -412,7 +557,7 @@ def _by_blocks(
 
 
 def _by_hashes(documents: float, sketch: Any, distance: int, tasks: int) -> PairsPlan:
-    """Plan that every two chunks meet, or, of many, that equal blocks do: what copies less."""
+    """Plan the exchange of hashes that copies less: by pairs of chunks, or by equal blocks."""
     chunks, tables, part_bits = max(math.ceil(documents / CHUNK_HASHES), 1), 1, 0
     if chunks > distance + 1:
         tables = distance + 1
@@ -424,7 +569,7 @@ def _by_hashes(documents: float, sketch: Any, distance: int, tasks: int) -> Pair
 
 
 def _seconds(rows: float, compared: float) -> float:
-    """Return the seconds of rows that travel, and of what is compared in their parts."""
+    """Return the time for `rows` that travel and `compared` pairs of rows in the parts."""
     return rows * ROW_SECONDS + min(compared * COMPARE_SECONDS, rows * LOOKED_UP_SECONDS)
 
 
@@ -442,7 +587,7 @@ def _by_vertices(
             continue
         copies = tables * plan.probe_count(threshold, VERTEX_BITS)
         parts = tables << VERTEX_BITS
-        # Rows of a part that is cut travel once for each of its chunks.
+        # The rows of a part that is cut travel once for each of its chunks.
         chunks = math.ceil(copies * documents / parts / LARGE_CELL_DOCUMENTS)
         rows = copies * documents * max(chunks, 1)
         seconds = _seconds(rows, rows**2 / (2 * parts))
@@ -486,7 +631,7 @@ def _positions(given: Any, name: str, count: int) -> I64:
 class _ByTables:
     """An exchange of tables, each cut into 2^part_bits parts by the first bits of its keys.
 
-    `keys(searchable(rows))`: the keys of rows, uint64[n, tables].
+    `keys(searchable(rows))` returns the keys of rows, uint64[n, tables].
     """
 
     table_count: int
@@ -495,39 +640,39 @@ class _ByTables:
 
     @property
     def part_count(self) -> int:
-        """The number of parts."""
+        """Number of parts."""
         return self.table_count << self.part_bits
 
     def searchable(self, rows: U8) -> Array:
-        """Return what the keys of rows are made of: the rows."""
+        """Return the input of `keys`: here, the rows."""
         return rows
 
     def parts(self, rows: U8) -> tuple[I64, U32]:
-        """Return one part of each table for each row."""
+        """Return the parts of each row: one of every table."""
         first = np.arange(self.table_count, dtype=np.uint32) << np.uint32(self.part_bits)
         found = self._numbers(self.searchable(rows)) + first
         return np.arange(len(rows) + 1) * self.table_count, found.ravel()
 
     def own(self, part: int, searchable: Array, couples: database.Couples) -> database.Couples:
-        """Return the couples that share no part of an earlier table than that of `part`."""
+        """Return the couples that share no part of a table before the table of `part`."""
         earlier = part >> self.part_bits
         both = (searchable[couples.left], searchable[couples.right])
         left, right = (self._numbers(each)[:, :earlier] for each in both)
         return chosen(couples, np.asarray((left != right).all(axis=1)))
 
     def _numbers(self, searchable: Array) -> U32:
-        """Return the parts of rows within each table: uint32[n, tables]."""
-        # A shift of 64 bits is none.
+        """Return the part of each row within each table: uint32[n, tables]."""
+        # Two shifts, since processors ignore a shift by 64 bits.
         halved = self.keys(searchable) >> np.uint64(1)
         return (halved >> np.uint64(63 - self.part_bits)).astype(np.uint32)
 
 
 class ByBlocks(_ByTables):
-    """An exchange that misses no pair within a Hamming distance, by blocks of fingerprints.
+    """An exchange by blocks of fingerprints that misses no pair within a Hamming distance.
 
-    If at most d bits of two fingerprints differ, then for one choice of d blocks all of these bits
-    are in them (Manku, Jain & Das Sarma 2007).  So there is a table for each choice, as in BPHS,
-    C(blocks, distance) in all; each is cut into 2^part_bits parts by the first bits of its keys.
+    If two fingerprints differ in at most d bits, then some d blocks contain all of these bits
+    (Manku, Jain & Das Sarma 2007).  So there is a table for each choice of d blocks, as in BPHS:
+    C(blocks, distance) tables, each cut into 2^part_bits parts by the first bits of its keys.
     """
 
     def __init__(
@@ -535,7 +680,7 @@ class ByBlocks(_ByTables):
     ) -> None:
         """Rows are fingerprints, or volatility vectors if they are longer.
 
-        `least`: of the rounded weights, the least similarity of a pair; None for any.
+        `least`: the least similarity of a pair, by the rounded weights; None for any.
         """
         self.distance = distance
         self.row_bytes = row_bytes
@@ -557,7 +702,7 @@ class ByBlocks(_ByTables):
                 yield couples
 
     def _measured(self, rows: U8, couples: database.Couples) -> database.Couples:
-        """Return couples with the similarities of their vectors, those that are similar enough."""
+        """Return the couples that are similar enough, with the similarities of their vectors."""
         if self.row_bytes == plan.FINGERPRINT_BYTES or not len(couples):
             return couples
         vectors = kernel.Vectors(self.row_bytes, [(0, rows)])
@@ -574,7 +719,7 @@ class ByBlocks(_ByTables):
         return signs_of(rows)
 
     def keys(self, searchable: Array) -> U64:
-        """Return fingerprints with the bits of each table in front: uint64[n, tables]."""
+        """Return fingerprints permuted for each table, its key bits in front: uint64[n, tables]."""
         found = np.empty((self.table_count, len(searchable)), np.uint64)
         for mask, keys in zip(self.masks, found, strict=True):
             kernel.permute(searchable, mask, keys)
@@ -583,10 +728,10 @@ class ByBlocks(_ByTables):
 
 @dataclass(frozen=True)
 class ByHashes(_ByTables):
-    """An exchange that misses no pair of hashes within a distance, by blocks of their bits.
+    """An exchange by blocks of bits that misses no pair of hashes within a distance.
 
-    Of `distance` + 1 blocks, one at least is equal in both hashes of a pair; each table has one.  A
-    single part has all hashes.  The hashes of a part are searched as those of a database.
+    Two hashes of a pair agree in at least one of `distance` + 1 blocks, and each table has one of
+    these blocks.  A single part has all hashes.  A part is searched like a database.
     """
 
     sketch: Bits
@@ -606,10 +751,10 @@ class ByHashes(_ByTables):
                 yield couples
 
     def keys(self, searchable: Array) -> U64:
-        """Return the bits of the block of each table, the highest bits of a word."""
+        """Return the block of each table in the highest bits of a word: uint64[n, tables]."""
         ranked = np.arange(self.sketch.bits)
         if self.sketch.order is not None:
-            # The first bits of all its blocks, which have the most entropy, then the second ones.
+            # The first bits of all blocks of the order have the most entropy, then the second bits.
             ranked = np.reshape(self.sketch.order, (-1, HASH_BLOCK_BITS)).T.ravel()
         # No block has more than 64 bits.
         blocks = max(self.table_count, -(-self.sketch.bits // FINGERPRINT_BITS))
@@ -619,9 +764,9 @@ class ByHashes(_ByTables):
 
 
 class ByBands(_ByTables):
-    """An exchange for pairs of signatures that agree in a band, as a database with the same bands.
+    """An exchange for signatures; it finds the same pairs as a database with the same bands.
 
-    A document goes to one part for each band, by the key of its minima there (LSH, Leskovec,
+    For each band, a document goes to one part, by the key of its minima in the band (LSH, Leskovec,
     Rajaraman & Ullman, section 3.4).  There is a table for each band, cut into 2^part_bits parts.
     """
 
@@ -638,7 +783,7 @@ class ByBands(_ByTables):
         return self.bands.searchable(np.empty(0, np.uint64), searchable)
 
     def pairs(self, part: int, rows: U8, threads: int) -> Iterator[database.Couples]:
-        """Yield the pairs that agree in the band of the part, in no earlier one, and are alike."""
+        """Yield the similar pairs whose first common band is the band of the part."""
         band = part >> self.part_bits
         length = self.bands.banding.rows
         minima = self.bands.minima_of(rows)[:, band * length : (band + 1) * length]
@@ -666,7 +811,7 @@ class ByBands(_ByTables):
 
 
 def chosen(couples: database.Couples, which: Array) -> database.Couples:
-    """Return some of the couples; the same object if all are chosen."""
+    """Return the chosen couples; the same object if all are chosen."""
     return couples if which.dtype == np.bool_ and which.all() else couples.taken(which)
 
 
@@ -680,11 +825,12 @@ def in_order(couples: database.Couples) -> database.Couples:
 
 @dataclass(frozen=True, eq=False)
 class ByVertices:
-    """Tables of 128 parts each; a document goes to the vertices that cost it at most a threshold.
+    """An exchange by vertices: a document goes to every vertex whose cost is at most a threshold.
 
-    Costs are those of `polytope_costs` in `simdb_ext/_search.pyi`.  Rows are volatility vectors of
-    `row_bytes` bytes.  `least`: the least similarity of the rounded weights of a pair.  `recall`:
-    the share of the pairs of a part, of similarity `searched` or more, that is found in it.
+    Each table has 128 parts.  `polytope_costs` in `simdb_ext/_search.pyi` defines costs.  Rows are
+    volatility vectors of `row_bytes` bytes.  `least`: the least similarity of a pair, by the
+    rounded weights.  `recall`: the share of the pairs of similarity `searched` or more within a
+    part that its search finds.
     """
 
     tables: int
@@ -696,18 +842,18 @@ class ByVertices:
 
     @property
     def part_count(self) -> int:
-        """The number of parts."""
+        """Number of parts."""
         return self.tables << VERTEX_BITS
 
     def parts(self, rows: U8) -> tuple[I64, U32]:
-        """Return the near vertices of each row, in all tables."""
+        """Return the near vertices of each row in all tables."""
         offsets, headers = kernel.polytope_headers(rows, VERTEX_BITS, self.threshold, self.tables)
         tables = np.tile(np.arange(self.tables, dtype=np.uint32), len(rows))
         first = np.repeat(tables << np.uint32(VERTEX_BITS), np.diff(offsets))
         return offsets[:: self.tables].copy(), first + headers
 
     def pairs(self, part: int, rows: U8, threads: int) -> Iterator[database.Couples]:
-        """Yield the similar pairs that share no earlier part."""
+        """Yield the similar pairs that share no part before `part`."""
         marks = _Marks(self, rows)
         flags = np.zeros(self.part_count, np.uint8)
         flags[:part] = 1
@@ -723,17 +869,20 @@ class ByVertices:
 
 
 class _Marks:
-    """A bit for each part of each row, made for the rows that are asked for."""
+    """A bitmap of the parts of each row, computed when a row is first used."""
 
     def __init__(self, exchange: ByVertices, rows: U8) -> None:
-        """Take the rows; their bits are made later."""
+        """Keep the rows; `shared` computes their bits."""
         self._exchange = exchange
         self._rows = rows
         self._marks = np.empty((len(rows), exchange.part_count // 64), np.uint64)
         self._is_known = np.zeros(len(rows), np.bool_)
 
     def shared(self, left: U32, right: U32, parts: U64) -> Bools:
-        """Return which rows left[i] and right[i] both go to one of the parts that are marked."""
+        """Return whether rows left[i] and right[i] share a marked part: bool[k].
+
+        `parts`: a bit for each part.
+        """
         asked = np.zeros(len(self._rows), np.bool_)
         asked[left] = asked[right] = True
         self._make(np.flatnonzero(asked & ~self._is_known))
@@ -757,11 +906,11 @@ class _Marks:
 def similar_pairs(
     vectors: U8, bits: U64, *, similarity: float, floor: float, recall: float, threads: int
 ) -> Iterator[database.Couples]:
-    """Yield the pairs of vectors that are at least `floor` alike, each once, left below right.
+    """Yield the pairs of vectors with similarity `floor` or more, each once, left below right.
 
-    `bits`: their signs.  `similarity` and `floor`, which is not above it, are those of the rounded
-    weights, as `kernel.Vectors` measures them.  At least the share `recall` of the pairs of any
-    similarity from `similarity` on is found.
+    `bits`: the signs of the vectors.  `similarity` and `floor` (at most `similarity`) are measured
+    on the rounded weights, as by `kernel.Vectors`.  Of the pairs of any similarity from
+    `similarity` on, at least the share `recall` is found.
     """
     if len(vectors) <= COMPARED_MAX:
         yield from _compared(vectors, bits, floor, recall, threads)
@@ -772,7 +921,7 @@ def similar_pairs(
 def _compared(
     vectors: U8, bits: U64, similarity: float, recall: float, threads: int
 ) -> Iterator[database.Couples]:
-    """Compare every two vectors."""
+    """Yield similar pairs, found by comparing every two vectors."""
     limit, firm = (
         each(min(similarity, 1.0), 1.0 - recall) for each in (plan.odd_distance, plan.firm_distance)
     )
@@ -789,7 +938,7 @@ def _compared(
 def _looked_up(
     vectors: U8, similarity: float, floor: float, recall: float, threads: int
 ) -> Iterator[database.Couples]:
-    """Look every vector up; it is enough that one of two finds the other."""
+    """Yield similar pairs, found by looking up every vector; one side must find the other."""
     width = polytope_header_bits(len(vectors))
     threshold = plan.universal(
         similarity, plan.table_share(recall), width=width, tables=TABLES, costs=plan.EITHER
@@ -821,7 +970,7 @@ def _looked_up(
 
 
 def _is_first(vectors: U8, found: database.Couples, threshold: float, width: int) -> Bools:
-    """Return which pairs were found from their lower position, or only from their higher one."""
+    """Mark each pair once: found from its lower position, or from its higher one alone: bool[k]."""
     is_first: Bools = found.left < found.right
     later = np.flatnonzero(found.left > found.right)
     if len(later):
