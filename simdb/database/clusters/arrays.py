@@ -1,7 +1,7 @@
 """Array search: all pairs and clusters of an array of fingerprints, without a database.
 
-One table is sorted and swept at a time, in the same arrays, so the search needs the memory of one
-table.
+The tables are sorted and swept one at a time in the same arrays, so the search needs memory for
+only one table.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from simdb.database.search.couples import Couples, Searched, sorted_tables, swee
 from simdb.plan import check_arrangement, choose_tables
 
 COUNT_MAX = 2**32 - 1  # positions are uint32 in the tables
-# So many entries are copied or compared by one thread at a time.
+# Entries that one thread copies or compares in one step.
 MOVED_AT_ONCE = 1 << 18
 OF_TEXTS = "; of texts give simdb.fingerprints(texts), or use simdb.deduplicate(texts).groups"
 OF_HASHES = "; of hashes give their bits, as in simdb.find_all(hashes, bits=256)"
@@ -47,7 +47,7 @@ def stream_pairs(
 def find_clusters(
     fingerprints: Any, blocks: int, distance: int | None, *, threads: int
 ) -> ArrayClusters:
-    """Return every set of two or more fingerprints that pairs within `distance` connect."""
+    """Return the sets of two or more fingerprints that pairs within `distance` connect."""
     every, distance = _checked(fingerprints, blocks, distance)
     labels = _labels(every, blocks, distance, threads)
     offsets, members = grouped(labels, threads=threads)
@@ -57,7 +57,7 @@ def find_clusters(
 def _checked(fingerprints: Any, blocks: int, distance: int | None) -> tuple[Searched, int]:
     """Return fingerprints with features and their positions, and the distance, 3 if not given.
 
-    OptionError for impossible blocks, and InputError for an invalid array.
+    Raises OptionError for impossible blocks, and InputError for an invalid array.
     """
     distance = USUAL_DISTANCE if distance is None else distance
     check_arrangement(blocks, distance)
@@ -74,7 +74,7 @@ def _checked(fingerprints: Any, blocks: int, distance: int | None) -> tuple[Sear
 
 
 def as_bits(fingerprints: Any) -> U64:
-    """Return `fingerprints` as uint64[n]: from an integer array, `Fingerprints`, or many ints."""
+    """Return an integer array, `Fingerprints` or an iterable of ints as uint64[n]."""
     if isinstance(fingerprints, arrays.Fingerprints):
         return _checked_array(fingerprints.bits)
     if isinstance(fingerprints, np.ndarray):
@@ -84,7 +84,7 @@ def as_bits(fingerprints: Any) -> U64:
 
 
 def distinct(bits: U64) -> U64:
-    """Return each value once, ascending."""
+    """Return the distinct values, ascending."""
     keys = bits.copy()
     kernel.sort(keys)
     return np.asarray(keys[arrays.is_first(keys)], np.uint64)
@@ -118,7 +118,7 @@ def _one(value: Any, position: int) -> int:
 
 
 def _couples(every: Searched, blocks: int, distance: int, threads: int) -> Iterator[Couples]:
-    """Yield the pairs, from the tables that find them soonest; they are made one after another."""
+    """Yield the pairs from the fastest choice of tables, which are made one after another."""
     masks, flips = choose_tables(every.fingerprints, blocks=blocks, distance=distance)
     tables = sorted_tables(every, masks, threads)
     yield from sweep_tables(tables, masks, distance, flips, threads=threads)
@@ -130,7 +130,7 @@ def _positions(couples: Couples) -> PairPositions:
 
 
 def _labels(every: Searched, blocks: int, distance: int, threads: int) -> U32:
-    """Return the least position that is connected to each: uint32[n]; no table is kept."""
+    """Return the lowest position that is connected to each: uint32[n]; no table is kept."""
     count = int(every.ordinals[-1]) + 1 if len(every.ordinals) else 0
     forest = kernel.Forest(count)
     firsts = _link_equal(every, forest, threads)
@@ -140,12 +140,12 @@ def _labels(every: Searched, blocks: int, distance: int, threads: int) -> U32:
 
 
 def _link_equal(every: Searched, forest: kernel.Forest, threads: int) -> Searched:
-    """Join equal fingerprints; returns the first fingerprint of each value, ordered by value."""
+    """Join equal fingerprints; return the first entry of each value, ordered by value."""
     keys, ordinals, _ = sorted_tables(every, [ALL_BITS], threads)(0)
     parts = _parts(len(keys), threads)
 
     def repeats(part: slice) -> tuple[U32, U32]:
-        """Return the entries of a part that are equal to the one before, and those before."""
+        """Return the entries before a repeat in the part, and the repeats themselves."""
         start = max(part.start - 1, 0)
         at = np.flatnonzero(~arrays.is_first(keys[start : part.stop])) + start
         return ordinals[at - 1], ordinals[at]

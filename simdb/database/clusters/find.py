@@ -1,11 +1,10 @@
 """Clusters: connected components of the matching pairs, or stars around representatives.
 
-Equal documents are linked to each other first, and one of them takes part in the search, so a
-thousand copies make a thousand links and not half a million pairs.  Where connected components are
-wanted, documents that are connected already are not compared.
+Equal documents are linked first, and only one of them is searched for.  So a thousand copies make a
+thousand links instead of half a million pairs.  In a search for connected components, documents
+that are already connected are not compared.
 
-The first member of a cluster in the order of a rule is the one that is kept; see
-`simdb.core.keeping`.
+A rule orders the members of a cluster, and the first member is kept; see `simdb.core.keeping`.
 """
 
 from collections.abc import Sequence
@@ -37,18 +36,18 @@ from simdb.storage import Bitmap, codec, with_deleted
 CONNECTED: Final = "connected"
 STAR: Final = "star"
 POLICIES = (CONNECTED, STAR)
-# The documents of a batch are compared with each other.  That pays if most of them represent
+# The documents of a batch are compared with each other.  This pays if most of them represent
 # themselves, so a batch has at most `GROWTH` documents for each representative of the batch before.
 BATCH_FIRST = 1 << 6
 BATCH_DOCUMENTS = 1 << 11
 GROWTH = 8
-# Components of at most this many documents are searched side by side.
+# Components up to this size are searched together, round by round.
 COMPARED_MAX = 256
-# So many pairs are compared at a time; more pairs of representatives and documents are looked up.
+# Limit on the pairs compared in one step.  A larger number of pairs is looked up in the tables.
 COMPARED_PAIRS = 1 << 20
-# Representatives that can be in more pairs claim their documents some after the others.
+# Limit on the pairs of one step of claiming.  More representatives take several steps.
 CLAIMED_PAIRS = 1 << 21
-# The texts of so many documents are read at a time.
+# Batch size for reading texts.
 READ_TOGETHER = 1 << 12
 
 
@@ -68,8 +67,8 @@ def find_clusters(
     """Return the groups of two or more live documents by `policy`, one of `POLICIES`.
 
     `places`: the place of each ordinal in the order of representatives; None orders by ordinal.
-    `judge` decides which pairs match, if that is not the criterion alone.  Documents with equal
-    sketches match without it.
+    `judge` decides which pairs match; None leaves this to the criterion.  Equal sketches match
+    without it.
     """
     if judge is not None:
         judge.hold()
@@ -82,14 +81,14 @@ def find_clusters(
 
 
 def as_clusters(state: State, labels: U32, places: U32 | None) -> Clusters:
-    """Return clusters of the users' ids; `labels`: one member of the cluster of each ordinal."""
+    """Return clusters with the users' ids; `labels`: a member of the cluster of each ordinal."""
     offsets, members = grouped(labels, places)
     ids = object_array(state.identifiers(members).decode(members))
     return Clusters(offsets, ids, measure=state.scale.measure)
 
 
 def connected_labels(state: State, criterion: Criterion, judge: Judge | None = None) -> U32:
-    """Return the least member of the component of each ordinal: uint32[next ordinal]."""
+    """Return the lowest ordinal in the component of each ordinal: uint32[next ordinal]."""
     forest, copies, left_out = _linked_copies(state, criterion)
     if len(copies):
         left_out = with_deleted(left_out, copies, state.next_ordinal)
@@ -100,9 +99,9 @@ def connected_labels(state: State, criterion: Criterion, judge: Judge | None = N
 
 
 def _linked_copies(state: State, criterion: Criterion) -> tuple[Any, U32, Bitmap | None]:
-    """Join equal documents; returns the forest, the copies and the documents left out.
+    """Join equal documents; return the forest, the copies and the excluded documents.
 
-    The copies are all but one document of each group of equal documents.
+    The copies are all documents except one of each group of equal documents.
     """
     is_measured = criterion.similarity is not None
     left_out = state.unweighted() if is_measured else state.dead
@@ -112,7 +111,7 @@ def _linked_copies(state: State, criterion: Criterion) -> tuple[Any, U32, Bitmap
 
 
 def _link_equal(state: State, forest: kernel.Forest, *, is_measured: bool) -> U32:
-    """Join equal documents; returns all but one document of each group of equal documents.
+    """Join equal documents; return all except one of each group.
 
     Equal means equal fingerprints and, if `is_measured`, equal volatility vectors.  (Equal vectors
     have equal fingerprints, as their signs are the bits.)
@@ -136,7 +135,7 @@ def _star_labels(
 ) -> U32:
     """Return the representative of each ordinal.
 
-    The first of equal documents in the order represents all: copies match what it matches.
+    The first of equal documents in the order represents all, since copies have the same matches.
     """
     forest, _, left_out = _linked_copies(state, criterion)
     equal = forest.labels()
@@ -144,7 +143,7 @@ def _star_labels(
     first_equal = equal if places is None else _first_of_each(equal, places)
     left_out = with_deleted(left_out, every[first_equal != every], state.next_ordinal)
     distinct = state.without(left_out)
-    # Made first, so that a method that finds no single document's matches is refused at once.
+    # Planned first, to refuse at once a method that cannot search for single documents.
     plan = distinct.plan(criterion)
     components = kernel.Forest(state.next_ordinal)
     for _ in join_links(distinct, criterion, components, judge):
@@ -155,7 +154,7 @@ def _star_labels(
 
 
 def _first_of_each(labels: U32, places: U32) -> U32:
-    """Return for each ordinal the first in the order with the same label: uint32[n]."""
+    """Return for each ordinal the first ordinal in the order with the same label: uint32[n]."""
     firsts = np.full(len(labels), len(labels), np.uint32)
     np.minimum.at(firsts, labels, places)
     ordinals = np.empty(len(places), np.uint32)
@@ -164,19 +163,20 @@ def _first_of_each(labels: U32, places: U32) -> U32:
 
 
 class _Stars:
-    """The representative of each ordinal, by default itself: `owners` uint32[next ordinal]."""
+    """A search for stars; `owners` uint32[next ordinal]: representatives, at first each itself."""
 
     def __init__(self, state: State, criterion: Criterion, plan: Plan, judge: Judge | None) -> None:
-        """`plan`: of single documents, for large components.
+        """Begin with every document as its own representative.
 
-        `judge` decides which pairs match, if that is not the criterion alone.
+        `plan`: a plan for single documents, used in large components.  `judge` decides which pairs
+        match; None leaves this to the criterion.
         """
         self._state, self._criterion, self._plan, self._judge = state, criterion, plan, judge
         self.owners = np.arange(state.next_ordinal, dtype=np.uint32)
         self._is_left = np.zeros(state.next_ordinal, np.bool_)  # of a large component
 
     def find(self, offsets: I64, members: U32) -> None:
-        """Find the stars of components: the i-th has members[offsets[i]:offsets[i + 1]]."""
+        """Find the stars of components; component i is members[offsets[i]:offsets[i + 1]]."""
         sizes = np.diff(offsets)
         for component in np.flatnonzero(sizes > COMPARED_MAX).tolist():
             self._find_in(members[offsets[component] : offsets[component + 1]])
@@ -186,9 +186,10 @@ class _Stars:
             self._find_in_each([members[offsets[at] : offsets[at + 1]] for at in chosen])
 
     def _find_in_each(self, components: list[U32]) -> None:
-        """Find the stars of small components, side by side.
+        """Find the stars of small components together.
 
-        In each round the first document that is left in each component is compared with the others.
+        In each round, the first remaining document of each component is compared with the rest of
+        it.
         """
         left = np.concatenate([np.empty(0, np.uint32), *components])
         of_each = np.repeat(np.arange(len(components)), [len(each) for each in components])
@@ -218,13 +219,13 @@ class _Stars:
                 some = max(BATCH_FIRST, CLAIMED_PAIRS // len(rest))
                 for first in range(0, len(leaders), some):
                     found = self._claimed(leaders[first : first + some], rest)
-                    # Pairs are in the order of their representatives: the first claim counts.
+                    # Pairs are in the order of their representatives, so the first claim counts.
                     joined, firsts = np.unique(found.right, return_index=True)
                     self.owners[joined] = found.left[firsts]
                     self._is_left[joined] = False
 
     def _claimed(self, leaders: U32, ordered: U32) -> Couples:
-        """Return the pairs of `leaders` and those of `ordered` that are left, leader by leader."""
+        """Return the matches of `leaders` among the remaining `ordered`, leader by leader."""
         if len(leaders) * len(ordered) <= COMPARED_PAIRS:
             left = ordered[self._is_left[ordered]]
             return self._matching(np.repeat(leaders, len(left)), np.tile(left, len(leaders)))
@@ -240,7 +241,7 @@ class _Stars:
         return couples if self._judge is None else self._judge.kept(self._state, couples)
 
     def _within(self, batch: U32) -> I64:
-        """Return for each of `batch` the position in it of its representative within the batch."""
+        """Return the position in `batch` of the representative of each of its documents."""
         owners, judge = np.arange(len(batch)), self._judge
         among = method_of(self._state, self._plan).links_among
         assert among is not None, "every method that finds matches compares a few documents"
@@ -254,9 +255,9 @@ class _Stars:
 
 
 def _claim(owners: I64, left: U32, right: U32) -> None:
-    """Make each of `left` that represents itself the representative of its matches.
+    """Make documents of `left` that represent themselves the representatives of their matches.
 
-    The matches are on the `right`; those with a representative keep it.  Pairs are in the order of
+    A match in `right` that already has a representative keeps it.  Pairs are in the order of
     `left`, so the representative of a document is final before its own pairs begin.
     """
     bounds = [*np.flatnonzero(np.diff(left, prepend=-1)), len(left)]
@@ -269,13 +270,13 @@ def _claim(owners: I64, left: U32, right: U32) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Places:
-    """An order that is known already, in place of a rule: the place of each ordinal, uint32[n]."""
+    """A known order, used instead of a rule: the place of each ordinal, uint32[n]."""
 
     of_each: U32
 
 
 def check_keep(keep: object, *, has_texts: bool) -> None:
-    """Raise OptionError unless `keep` is a rule, and one that needs no texts where none are."""
+    """Raise OptionError if `keep` is no rule, or needs texts although `has_texts` is False."""
     if isinstance(keep, Places):
         return
     rule = keeping.parse(keep)
@@ -290,9 +291,9 @@ def check_keep(keep: object, *, has_texts: bool) -> None:
 def places_by(state: State, keep: "keeping.Keep | Places", judge: Judge | None) -> U32 | None:
     """Return the place of every ordinal in the order by `keep`: uint32[next ordinal].
 
-    None for the order of insertion.  `keep` can be `Places`.  `judge` has the texts.  Raises
-    OptionError if no live document has the field of a rule, InputError for values that cannot be
-    compared with each other.
+    Returns None for the order of insertion.  `keep` can be `Places`.  `judge` has the texts.
+    Raises OptionError if no live document has the field of a rule, and InputError if values cannot
+    be compared.
     """
     if isinstance(keep, Places):
         return keep.of_each
@@ -310,7 +311,7 @@ def places_by(state: State, keep: "keeping.Keep | Places", judge: Judge | None) 
 
 
 def _values(state: State, rule: keeping.KeepRule, keep: keeping.Keep) -> Sequence[Any]:
-    """Return what a rule compares, by ordinal; None for deleted documents."""
+    """Return the value that a rule compares for each ordinal; None for deleted documents."""
     get = partial(_field, rule.field) if isinstance(keep, str) else keep
     values: list[Any] = [None] * state.next_ordinal
     is_left = flags_at(state.live(), state.next_ordinal)
@@ -330,8 +331,8 @@ def _field(name: str, metadata: Any) -> Any:
 
 
 def _sizes(state: State, judge: Judge | None) -> I64:
-    """Return the bytes in UTF-8 of the text of every ordinal, -1 where it is not known."""
-    read = State.texts if judge is None else judge.texts  # check_keep has refused what has neither
+    """Return the size in UTF-8 of the text of every ordinal, in bytes; -1 if it is not known."""
+    read = State.texts if judge is None else judge.texts  # check_keep refuses a rule without texts
     sizes = np.full(state.next_ordinal, -1, np.int64)
     live = state.live()
     for start in range(0, len(live), READ_TOGETHER):
@@ -345,7 +346,7 @@ def _sizes(state: State, judge: Judge | None) -> I64:
 
 
 def _size(text: Any) -> int:
-    """Return the bytes of a text, or of all tokens of one; -1 for None."""
+    """Return the bytes of a text or of all its tokens; -1 for None."""
     if text is None:
         return -1
     if isinstance(text, str):

@@ -1,14 +1,14 @@
-"""Links: the matches that connect documents, and what they connect after members are lost.
+"""Links: the matches that connect documents, and the parts of a cluster that has lost members.
 
 Maintained clusters are made of the links of new documents with stored ones and with each other.
 Equal documents are linked to the first of them, and only this document is searched for.  A document
 that equals a stored document is linked to that document only.
 
-A large cluster that loses members stays whole if the former neighbours of the lost members are
-still connected with each other, and a few comparisons mostly show that.  Otherwise each group of
-connected neighbours grows by searching, first the group that holds the fewest documents, until
-groups meet, or until a group has no new matches: this group is then a part.  So a small part costs
-its own size, however large the rest of the cluster is.
+A large cluster that loses members stays whole if the former neighbours of these members are still
+connected with each other, and a few comparisons mostly show that.  Otherwise the groups of
+connected neighbours grow by searching, the smallest group first.  Groups that meet become one, and
+a group without new matches is a separate part.  So splitting off a small part takes time for this
+part only, not for the whole cluster.
 """
 
 from collections.abc import Iterator
@@ -30,21 +30,21 @@ from simdb.database.state.view import FINGERPRINTS, HASHES, SIGNATURES, View
 from simdb.plan import Criterion
 from simdb.storage import Delta, StoredBatch, groups_of, rewriting, with_deleted
 
-# Up to this number, documents are compared with each other; more get tables of their own.
+# Up to this number, documents are compared directly; more get tables of their own.
 COMPARED_MAX = 128
 # Up to this size a cluster by similarity is split exactly; above, with the recall of the criterion.
 EXACT_MAX = 4096
 EQUAL = Criterion(None, 0, 1.0, AUTO, is_stored=True)
 # If more members are removed at once, all remaining members are compared.
 REMOVED_MAX = 16
-# This number of neighbours is compared with all neighbours before the groups grow.
+# Number of neighbours that are compared with all neighbours before the groups grow.
 COMPARED_NEIGHBOURS_MAX = 16
-# The limits of the search, in groups, rounds and matches; beyond, all members are compared.
+# Limits of the search: groups, rounds and matches.  Beyond them, all members are compared.
 GROUPS_MAX = 16
 ROUNDS_LEAST, ROUNDS_MAX = 8, 128
 FOUND_MAX = 1 << 19
 QUERIES_AT_ONCE = 16
-# A round takes as long as comparing this number of members, some 100 microseconds.
+# Number of members that are compared in the time of a round, about 100 microseconds.
 ROUND_MEMBERS = 256
 
 Links = tuple[U32, U32]
@@ -75,7 +75,7 @@ def links_of(state: State, criterion: Criterion, fresh: U32) -> Iterator[Links]:
 
 
 def parts_of(state: State, criterion: Criterion, members: U32, numbers: U32) -> I64:
-    """Return for each of `members` the position of the first member still connected with it.
+    """Return the position of the first member still connected with each of `members`.
 
     `numbers`: the cluster of each member.  Members of different clusters are not compared.
     """
@@ -101,9 +101,9 @@ def parts_of(state: State, criterion: Criterion, members: U32, numbers: U32) -> 
 
 
 def labels_after(state: State, criterion: Criterion, members: U32, removed: U32) -> I64 | None:
-    """Return the part of each of `members` after the cluster lost `removed`, as equal labels.
+    """Label the parts of a cluster that lost `removed`; None if a short search cannot tell.
 
-    `members`: all members that are left, ascending.  None if a short search cannot tell.
+    `members`: the remaining members, ascending.  Returns a label for each of them.
     """
     if len(removed) > REMOVED_MAX:
         return None
@@ -113,7 +113,7 @@ def labels_after(state: State, criterion: Criterion, members: U32, removed: U32)
         neighbours = _neighbours(state, criterion, members, removed[together == number])
         groups = _groups(state, criterion, neighbours)
         parts = _search(state, criterion, members, groups)
-        # If two searches find parts, each may have found what the other takes for the rest.
+        # If two searches find parts, the part that one search omits may be a part of the other.
         if parts is None or (parts and found):
             return None
         found += parts
@@ -126,7 +126,7 @@ def labels_after(state: State, criterion: Criterion, members: U32, removed: U32)
 def _compared(
     state: State, criterion: Criterion, members: U32, numbers: U32, chosen: I64
 ) -> tuple[I64, I64]:
-    """Return positions of members that match: each of `chosen` is compared with its cluster.
+    """Return positions of members that match, after comparing each of `chosen` with its cluster.
 
     The members of a cluster are next to each other in `chosen`, so two members of the same cluster
     are less than its size apart.
@@ -145,7 +145,7 @@ def _compared(
 
 
 def _links_among(state: State, criterion: Criterion, sketches: Sketches) -> Iterator[Links]:
-    """Yield positions of sketches that match each other, enough to connect all that match."""
+    """Yield positions of matching sketches: enough pairs to connect all sketches that match."""
     count = len(sketches)
     if count < 2:
         return
@@ -164,10 +164,10 @@ def _links_among(state: State, criterion: Criterion, sketches: Sketches) -> Iter
 
 
 def _stored_equals(state: State, sketches: Sketches, *, is_measured: bool) -> I64:
-    """Return for each sketch the ordinal of a stored document equal to it, -1 if none is found.
+    """Return the ordinal of a stored document equal to each sketch; -1 if none is found.
 
     If `is_measured`, only one document with the same fingerprint, or with an equal band, is
-    compared; the search for matches finds the rest.
+    compared; the search for matches finds any others.
     """
     equals = np.full(len(sketches), -1, np.int64)
     queries, found = FIND_EQUAL[state.kind.stores](state, sketches)
@@ -180,7 +180,7 @@ def _stored_equals(state: State, sketches: Sketches, *, is_measured: bool) -> I6
 
 
 def _equal_fingerprints(state: State, sketches: Sketches) -> tuple[I64, U32]:
-    """Return queries and, for each, one document with the same fingerprint."""
+    """Return queries, and for each query one document with the same fingerprint."""
     rows = search(state, sketches, EQUAL, first=True)
     return rows.queries, rows.ordinals
 
@@ -192,7 +192,7 @@ def _equal_bands(state: State, sketches: Sketches) -> tuple[I64, U32]:
 
 
 def _neighbours(state: State, criterion: Criterion, members: U32, removed: U32) -> U32:
-    """Return the members that match one of `removed`, the nearest first."""
+    """Return the members that match one of `removed`, nearest first."""
     if criterion.similarity is None:
         exact = replace(criterion, recall=1.0, method="auto")
         rows = search(state, stored_sketches(state, removed), exact)
@@ -214,7 +214,7 @@ def _neighbours(state: State, criterion: Criterion, members: U32, removed: U32) 
 def _groups(state: State, criterion: Criterion, neighbours: U32) -> list[set[int]]:
     """Return the neighbours in connected groups; at most `GROUPS_MAX` + 1 groups.
 
-    Only the matches of the first neighbours are looked at, so connected groups may be apart.
+    Only the first neighbours are compared with the others, so connected groups may be apart.
     """
     forest = kernel.Forest(len(neighbours))
     every = np.arange(len(neighbours), dtype=np.uint32)
@@ -246,7 +246,7 @@ def _are_close(state: State, criterion: Criterion, left: U32, right: U32) -> Boo
 def _search(
     state: State, criterion: Criterion, members: U32, groups: list[set[int]]
 ) -> list[set[int]] | None:
-    """Return all parts but one, found by growing `groups`; None if unsure or too long."""
+    """Grow `groups`; return all parts except one, or None if unsure or too slow."""
     parts: list[set[int]] = []
     if len(groups) > GROUPS_MAX:
         return None
@@ -274,7 +274,7 @@ def _search(
 
 
 def _is_sure(criterion: Criterion, members: U32) -> bool:
-    """Return whether a document that no search has reached counts as not connected."""
+    """Return whether a document that no search reaches counts as not connected."""
     return criterion.recall == 1.0 or criterion.similarity is None or len(members) > EXACT_MAX
 
 
@@ -286,7 +286,7 @@ def _reached(state: State, criterion: Criterion, members: U32, queries: list[int
 
 
 def _unite(groups: list[set[int]], waiting: list[list[int]], at: int) -> None:
-    """Merge the group at `at`, which has grown, with all groups that it has met."""
+    """Merge the group at `at`, which has grown, with all groups that it now overlaps."""
     for other in reversed(range(len(groups))):
         if other != at and not groups[other].isdisjoint(groups[at]):
             met, queue = groups.pop(other), waiting.pop(other)

@@ -1,10 +1,10 @@
-"""Maintained clusters: what insertions and deletions make of them, worked out before a commit.
+"""Maintained clusters: their changes by insertions and deletions, computed before a commit.
 
 A new document joins the clusters of all its matches, and these clusters become one under the number
-of the largest.  When a cluster loses a member, the largest remaining part keeps the number.  The
-work depends on the changes.  When two clusters become one, only the smaller is written again.  When
-a cluster loses members, only its remaining members are compared with each other; in a large
-cluster, if that suffices, only the former neighbours of the lost members.
+of the largest.  When a cluster loses members, its largest remaining part keeps the number.  The
+work depends on the size of the changes.  A merge writes only the smaller cluster again.  A loss
+compares only the remaining members of the cluster, or only the former neighbours of the lost
+members if that suffices in a large cluster.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ from simdb.database.state.state import State
 from simdb.plan import Criterion
 from simdb.storage import Manifest, Membership, groups_of, is_deleted, rings
 
-# With at least this number of new documents, and more than old ones, all are swept.
+# With this number of new documents, and more new than old ones, all clusters are found again.
 SWEPT_LEAST = 4096
-# Up to this size the members of a cluster that loses some are all compared with each other.
+# If a cluster up to this size loses members, all its remaining members are compared.
 WHOLE_MAX = 128
 
 
 class Maintainer:
-    """The maintained clusters, as a write transaction changes them."""
+    """The maintained clusters in a write transaction."""
 
     def __init__(self, membership: Membership, criterion: Criterion, manifest: Manifest) -> None:
         """Begin with the clusters of `manifest`; `criterion` says which documents match."""
@@ -55,7 +55,7 @@ class Maintainer:
         self._settled_stop, self._settled_deletions = stop, len(deleted)
 
     def is_past(self, next_ordinal: int, deletion_count: int) -> bool:
-        """Return whether the clusters include later documents or more deletions than these."""
+        """Return whether the clusters include later documents or more deletions than given."""
         return self._settled_stop > next_ordinal or self._settled_deletions > deletion_count
 
     def counted(self, manifest: Manifest) -> Manifest:
@@ -74,7 +74,7 @@ class Maintainer:
         self._cluster_count = self._last_cluster = count
 
     def _remove(self, state: State, removed: U32) -> None:
-        """Take documents out of their clusters, which may fall apart."""
+        """Remove documents from their clusters, which may fall apart."""
         removed = removed[self.membership.numbers(removed) > 0]
         if not len(removed):
             return
@@ -100,7 +100,7 @@ class Maintainer:
             self._write_parts(members, before, parts)
 
     def _shrink(self, state: State, number: np.uint32, removed: U32) -> None:
-        """Take documents out of one large cluster, and write only the changes."""
+        """Remove documents from one large cluster, and write only the changes."""
         numbers, following = self.membership.whole(state.next_ordinal)
         members = np.flatnonzero(numbers == number).astype(np.uint32)
         members = members[~is_deleted(state.dead, members)]
@@ -123,7 +123,7 @@ class Maintainer:
         self._write_apart(moved, parts[is_moved])
 
     def _unlink(self, following: U32, staying: U32, leaving: U32) -> None:
-        """Take `leaving` out of the ring of `staying`, and close it."""
+        """Remove `leaving` from the ring of `staying`, and close the ring."""
         is_leaving = flags_at(leaving, len(following))
         ends = staying[is_leaving[following[staying]]]
         beyond = dict(zip(leaving.tolist(), following[leaving].tolist(), strict=True))
@@ -199,7 +199,7 @@ class Maintainer:
         return left[chosen], right[chosen]
 
     def _merge_all(self, nodes: U32, heads: U32, components: U32) -> I64:
-        """Merge the clusters of each component; returns one member of each, -1 without a cluster.
+        """Merge the clusters of each component; return a member of each, -1 without a cluster.
 
         `heads`: positions in `nodes` of one member of each cluster.
         """
@@ -226,7 +226,7 @@ class Maintainer:
     def _smaller(self, left: int, right: int) -> tuple[U32, int]:
         """Return the members of the smaller of two clusters, and one member of the larger.
 
-        Both rings are walked in step, so the size of the larger does not matter.
+        Both rings are walked in step, so the time depends only on the smaller one.
         """
         ours, theirs = [left], [right]
         while True:
@@ -240,7 +240,7 @@ class Maintainer:
             theirs.append(following)
 
     def _add_single(self, nodes: U32, single: I64, components: U32, anchors: I64) -> None:
-        """Put documents of no cluster into the cluster of their component, or into a new cluster.
+        """Put documents without a cluster into the cluster of their component, or into a new one.
 
         `single`: their positions in `nodes`.  They follow the anchor of the component in its ring.
         """

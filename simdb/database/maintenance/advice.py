@@ -1,9 +1,9 @@
-"""Advice: what would improve a database, and why; giving it changes nothing.
+"""Advice: improvements of a database, with reasons; giving advice changes nothing.
 
 Advice is not about damage, which `check` finds: a database that gets advice keeps all its promises.
 
-Whether the documents are too short for the threshold is not told by texts, which are not stored,
-but by their weights and minima: these tell about how many features a document has.
+Texts need not be stored, so weights and minima show about how many features a document has, and
+thus whether the documents are too short for the threshold.
 """
 
 import os
@@ -24,7 +24,7 @@ from simdb.database.state.store import Store
 from simdb.sketch import CONCERNS, SHORT_WORDS, installed_versions, is_telling, median_features
 from simdb.storage import file_system
 
-# A reader this many commits old is no query; the pages freed since cannot be used again.
+# A reader this many commits behind is no query; the pages freed since cannot be used again.
 LAG_COMMITS = 100
 DELETED_LEAST = 1000
 DELETED_SHARE = 0.2
@@ -33,7 +33,7 @@ RUNS_MANY = 12
 MAP_SHARE = 0.9
 FREE_LEAST_BYTES = 1 << 24
 FREE_FACTOR = 2
-# A look-up reads all documents of a header; normally these few cost less than finding the header.
+# A look-up reads all documents of a header, which normally costs less than finding the header.
 HEADER_DOCUMENTS = 4096
 FOREIGN_WRITE, OTHERS_WRITE = 0o022, 0o002
 CLOCK_SECONDS = 86_400  # clocks of machines that share a database may differ
@@ -210,7 +210,7 @@ def _on_runs(path: str, manifest: storage.Manifest) -> Iterator[Advice]:
 
 
 def _on_headers(store: Store, state: State) -> Iterator[Advice]:
-    """Yield advice if one header has so many documents that look-ups by it are slow."""
+    """Yield advice if look-ups by one header are slow because many documents share it."""
     worst, where = HEADER_DOCUMENTS, ""
     names = storage.table_names(store.options)
     for run in state.runs:

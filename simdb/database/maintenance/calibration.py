@@ -1,14 +1,14 @@
-"""Calibrating: how similar documents of this collection differ, learnt from a sample of them.
+"""Calibration: the differences of similar documents of this collection, learnt from a sample.
 
 Some stored documents, or documents that the caller gives, are compared with all fingerprints, and
-near documents are measured by their volatility vectors.  The planner reads from the pairs found how
-far a query must go for a recall.
+near documents are measured by their volatility vectors.  From these pairs the planner reads how far
+a query must go for a recall.
 
-The cost of that on this machine is measured, too.  A table of random fingerprints, larger than most
+The speed of this machine is measured as well.  A table of random fingerprints, larger than most
 caches, is probed and scanned in the kernel, with new queries each time.  Every workload is fixed
-and a few milliseconds long, and its least time counts, as other processes can only lengthen it.
-Probing for one header and for many differs by the cost of a header, and so on: `Delays` are such
-differences, kept within sane bounds.
+and a few milliseconds long, and its shortest time counts, as other processes can only lengthen it.
+`Delays` are differences of such times, kept within sane bounds.  For example, the cost of a header
+is the difference between probing for one header and for many.
 """
 
 import math
@@ -37,7 +37,7 @@ from simdb.database.write.commit import commit
 from simdb.plan import volatility
 from simdb.storage import Manifest, layout
 
-# Documents of cosine .8 differ in 13 bits on average, and seldom in more than 20.
+# Documents of cosine 0.8 differ in 13 bits on average, and rarely in more than 20.
 NEAR_DISTANCE = 20
 # Pairs less similar than this are not near-duplicates, unless their fingerprints are near.
 SIMILARITY_LEAST = 0.75
@@ -49,7 +49,7 @@ COMPARISONS = 1 << 32
 # Smaller collections are fast to search without a calibration.
 DUE_DOCUMENTS = 1000
 DUE_SHARE = 0.25
-# The workloads that are timed.
+# Sizes of the workloads that are timed.
 REPEATS = 5
 DEPTH = 22  # log2 of the entries of the table
 QUERIES = 1 << 12
@@ -62,14 +62,14 @@ HEADER_ENTRIES, MANY_ENTRIES = 2, 256
 LEVEL_MEAN = 45.0
 THETA = 24
 CAP = 1 << 12
-# A time further from the default than these factors is a disturbance, or a clock that stood still;
-# an emulator of the processor is up to some hundred times slower.
+# Times outside these factors of the default come from a disturbance or a clock that stood still.
+# An emulated processor is up to a few hundred times slower.
 LEAST, MOST = 1 / 20, 1000
 
 
 @dataclass(frozen=True, slots=True)
 class PairSample:
-    """Pairs with their similarities, and the weights of both documents as they are stored."""
+    """A sample of pairs: their similarities, and the weights of both documents as stored."""
 
     pairs: plan.SampledPairs
     similarities: F32
@@ -80,9 +80,9 @@ class PairSample:
 def is_worth(store: Store, state: State, manifest: Manifest) -> bool:
     """Return whether calibrating is worth its time in this state.
 
-    It is once the documents inserted since the last calibration are a share of `DUE_SHARE` of those
-    that it covers.  Cross-polytope tables need no calibration, so a database that has them gets no
-    first one.
+    It is, once the documents inserted since the last calibration reach `DUE_SHARE` of the documents
+    that it covers, and `DUE_DOCUMENTS`.  A database with cross-polytope tables gets no first
+    calibration, because it needs none.
     """
     if store.options.is_minhash or not store.has_similarities:
         return False
@@ -99,7 +99,7 @@ def covered_of(stored: dict[str, Any], manifest: Manifest) -> int:
 
 
 def covering(stored: dict[str, Any], covered: int) -> dict[str, Any]:
-    """Return a stored calibration after a change of ordinals; it covers those below `covered`."""
+    """Return a stored calibration after a change of ordinals, to cover those below `covered`."""
     return {**stored, "covered": covered}
 
 
@@ -163,7 +163,7 @@ def _by_hand(store: Store, sample: Any, noise: float) -> plan.Calibration:
 
 
 def calibrate_if_due(store: Store) -> None:
-    """Calibrate if there are enough documents, and many are new since the last calibration."""
+    """Calibrate if enough documents are new since the last calibration; see `is_worth`."""
     with store.state() as state:
         is_due = is_worth(store, state, store.contents(state.source).manifest)
     if is_due:
@@ -196,7 +196,7 @@ def measured_delays() -> plan.Delays:
 def _calibrate(
     store: Store, count: int | None, given: Sketches | None, seed: int
 ) -> plan.Calibration:
-    """Learn from `count` stored documents, None for a second's worth, and from `given` ones."""
+    """Calibrate from `count` stored documents (None: about a second of work) and `given` ones."""
     with store.state() as state:
         made = _learn(store, state, count, given, seed)
     put_calibration(store, plan.encode_calibration(made))
@@ -206,12 +206,12 @@ def _calibrate(
 def _learn(
     store: Store, state: State, count: int | None, given: Sketches | None, seed: int
 ) -> plan.Calibration:
-    """Return what a sample of stored documents and the `given` ones teach."""
+    """Return a calibration made from a sample of stored documents and the `given` ones."""
     whole("seed", int(seed) if isinstance(seed, np.integer) else seed, 0, SEED_MAX)
     generator = np.random.default_rng(seed)
     live = state.live()
     if count is None:
-        # The work of about a second.
+        # About a second of work.
         count = max(COUNT_LEAST, COMPARISONS // max(len(live), 1))
     chosen = np.sort(generator.choice(live, min(count, len(live)), replace=False))
     groups: list[tuple[Sketches, U32 | None]] = []
@@ -237,10 +237,10 @@ def _learn(
 def _pairs(
     state: State, queries: Sketches, own: U32 | None, generator: np.random.Generator
 ) -> PairSample:
-    """Return at most PAIRS_MAX pairs of a query and a stored document similar to it, at random.
+    """Return at most PAIRS_MAX random pairs of a query and a similar stored document.
 
-    `own`: the ordinals of the queries, which do not count.  Without stored weights, these are the
-    near documents, with similarity NaN.
+    `own`: the ordinals of the queries, so that no document is paired with itself.  Without stored
+    weights, pairs are chosen by distance and have similarity NaN.
     """
     places, ordinals, similarities = [], [], []
     limit = NEAR_DISTANCE if state.width else plan.SAMPLED_DISTANCE
@@ -279,9 +279,9 @@ def _pairs(
 
 
 def _model(store: Store, samples: list[PairSample]) -> plan.VolatilityModel:
-    """Return the model of the documents that match by default, or of all near ones if few do.
+    """Fit a model to the pairs that match by default, or to all near pairs if few match.
 
-    Both documents of a pair are taken as they are stored, so that their rounding is the same.
+    Both documents of a pair are taken as stored, so that their rounding is the same.
     """
     if not store.width:
         return volatility.prior()
@@ -302,7 +302,7 @@ def _weights(vectors: U8) -> F32:
 
 
 def _bounded(found: dict[str, float]) -> plan.Delays:
-    """Return delays within sane bounds; the usual delay for any that was not measured."""
+    """Return delays within sane bounds; the usual delay if one was not measured."""
     bounded = {}
     for each in fields(plan.Delays):
         usual: float = getattr(plan.USUAL_DELAYS, each.name)
@@ -311,7 +311,7 @@ def _bounded(found: dict[str, float]) -> plan.Delays:
 
 
 def _tables(generator: np.random.Generator) -> list[Any]:
-    """Return a table of 2^DEPTH random fingerprints with few under each header, and with many."""
+    """Return two tables of 2^DEPTH random fingerprints, with few and with many for each header."""
     count = 1 << DEPTH
     keys = np.arange(count, dtype=np.uint64) << np.uint64(FINGERPRINT_BITS - DEPTH)
     keys |= generator.integers(0, 1 << (FINGERPRINT_BITS - DEPTH), count, np.uint64)
@@ -375,13 +375,13 @@ def _probing(generator: np.random.Generator) -> dict[str, float]:
 
 
 def _vectors(generator: np.random.Generator) -> tuple[Any, U8]:
-    """Return random volatility vectors: stored ones, and those of queries."""
+    """Return random volatility vectors of stored documents and of queries."""
     stored = generator.integers(0, 256, (VECTORS, VECTOR_BYTES), np.uint8)
     return kernel.Vectors(VECTOR_BYTES, [(0, stored)]), stored[:QUERIES] ^ np.uint8(0x55)
 
 
 def _arranging(generator: np.random.Generator) -> dict[str, float]:
-    """Measure the costs to make a key, and to sort it, for each doubling of the number of keys."""
+    """Measure the cost of making a key, and of sorting it for each doubling of their number."""
     values = generator.integers(0, 2**FINGERPRINT_BITS, SORTED, np.uint64)
     keys, ordinals = np.empty_like(values), np.arange(SORTED, dtype=np.uint32)
     mask = leading_masks(4, 1)[1]
@@ -399,7 +399,7 @@ def _arranging(generator: np.random.Generator) -> dict[str, float]:
 
 
 def _seconds(work: Callable[[int], object]) -> float:
-    """Return the least time of several calls of `work(run)`; call 0 only warms up."""
+    """Return the shortest time of several calls of `work(run)`; call 0 only warms up."""
     work(0)
     times = []
     for run in range(1, REPEATS + 1):

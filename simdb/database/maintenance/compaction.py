@@ -3,12 +3,12 @@
 All live documents are written as one run with new ordinals.  More than `compacted_most` documents
 become several runs, and large runs are written ahead of the commit that makes them live, so the
 memory is bounded.  LMDB keeps the pages that this frees inside its file.  So the file is then
-copied without them, and the copy replaces it; this is possible only while no other process has the
+copied without them, and the copy replaces it.  This is possible only while no other process has the
 database open.
 
-A copy elsewhere can follow the database: it gets the values that have changed, in one transaction,
-and so is the database as it was or as it is.  LMDB keeps in memory what a transaction writes; if
-very much has changed, as after a compaction, a new data file takes the place of the old one.
+A copy elsewhere can follow the database.  One transaction stores the changed values, so the copy
+shows either the earlier state or the new one.  LMDB keeps the writes of a transaction in memory.
+So after large changes, such as a compaction, a new data file replaces the old one.
 """
 
 import os
@@ -64,7 +64,7 @@ from simdb.storage import (
 
 METADATA_GROUP = 4096
 UNFINISHED = ".copying"
-# So much is written to a copy in one transaction in any case, and a part of the memory at most.
+# Bytes that one transaction may always write to a copy, and otherwise its share of the memory.
 AT_ONCE_BYTES = 1 << 26
 MEMORY_PERCENT = 12
 
@@ -83,10 +83,10 @@ def compact(store: Store, threads: int = 1) -> Compaction:
 
 
 def copy(store: Store, target: str, *, incremental: bool = False) -> int:
-    """Write a copy without free pages to the new directory `target`; returns its bytes.
+    """Write a copy without free pages to the new directory `target`; return its bytes.
 
-    `incremental`: an earlier copy may be there; it is brought up to date.  The bytes are then those
-    of the values that it lacked.
+    `incremental`: if `target` is an earlier copy, bring it up to date and return the bytes of the
+    values that it lacked.
     """
     if not incremental or not is_database(target):
         return made_beside(target, UNFINISHED, lambda directory: _copy_into(store, directory))
@@ -98,12 +98,12 @@ def copy(store: Store, target: str, *, incremental: bool = False) -> int:
 
 
 def shrink(store: Store, right: WriteRight) -> str:
-    """Replace the data file by a copy without free pages; returns why not, if it cannot."""
+    """Replace the data file by a copy without free pages; return the reason if this fails."""
     return replaced(store, right, store.environment.copy_to)
 
 
 def replaced(store: Store, right: WriteRight, make: Callable[[str], None]) -> str:
-    """Replace the data file by one that `make` makes at a path; returns why not, if it cannot.
+    """Replace the data file by a file that `make` writes; return the reason if this fails.
 
     Raises FullError if the disk cannot take the copy, CorruptError if the file cannot be copied;
     earlier commits are not affected.
@@ -133,7 +133,7 @@ def replaced(store: Store, right: WriteRight, make: Callable[[str], None]) -> st
 
 @contextmanager
 def copied(make: Callable[[str], None], copy: str) -> Iterator[None]:
-    """Let `make` make the file `copy`, for a `with` statement that may move the file away."""
+    """Make the file `copy` for a `with` block, which may move it away."""
     try:
         with suppress(FileNotFoundError):
             os.unlink(copy)
@@ -145,10 +145,10 @@ def copied(make: Callable[[str], None], copy: str) -> Iterator[None]:
 
 
 def store_open(writer: Writer, manifest: Manifest, options: Options) -> Manifest:
-    """Store those of the options that can change, if others are stored.
+    """Store the changeable options if they differ from the stored ones.
 
-    Returns the manifest, which tells every process that has the database open to read the options
-    again.
+    Returns the manifest, whose new version makes every process that has the database open read the
+    options again.
     """
     environment = writer.store.environment
     if not contents.replace_open(environment, writer.transaction, options):
@@ -170,20 +170,20 @@ def renumber_metadata(writer: Writer, found: Iterator[tuple[int, bytes]], kept: 
 
 
 def put_times(writer: Writer, times: U32) -> None:
-    """Replace all times of documents by those of every ordinal."""
+    """Replace the stored times by `times`, one for each ordinal."""
     writer.clear(layout.TIMES)
     writer.put_all(layout.TIMES, metadata.whole_times(times))
 
 
 def put_codes(writer: Writer, manifest: Manifest, codes: U64) -> Manifest:
-    """Replace all codes of fields by those of every ordinal; returns the manifest."""
+    """Replace the stored codes of fields by `codes` of each ordinal; return the manifest."""
     writer.clear(layout.FIELDS)
     writer.put_all(layout.FIELDS, whole_codes(codes))
     return replace(manifest, fields_version=manifest.fields_version + 1)
 
 
 def file_bytes(store: Store) -> int:
-    """Return the bytes of the data file on the disk."""
+    """Return the size of the data file in bytes."""
     return store.environment.presence.data_bytes
 
 
@@ -194,14 +194,14 @@ def _copy_into(store: Store, directory: str) -> int:
 
 
 def _copy_to(store: Store, path: str) -> None:
-    """Make the data file of a copy, which says that it is one, and the IDF table beside it."""
+    """Make the data file of a copy, marked as a copy, and the IDF table next to it."""
     store.environment.copy_to(path)
     following.note_new_copy(path)
     copy_idf(store, os.path.dirname(path))
 
 
 def _follow(store: Store, earlier: Store) -> int:
-    """Bring a copy up to date; returns the bytes of the values that it lacked."""
+    """Bring a copy up to date; return the bytes of the values that it lacked."""
     with earlier.begin_write() as right, store.state() as state:
         source, environment = state.source, earlier.environment
         options = contents.with_stored(store.environment, source.transaction, store.options)
@@ -232,7 +232,7 @@ def _put_changes(changes: list[following.Change], writer: Writer) -> None:
 
 
 def _rewrite(store: Store, threads: int) -> None:
-    """Write everything without gaps, unless it is so; `MapFull` if the map has no space for it."""
+    """Write everything without gaps, if there are any; `MapFull` if the map has no space for it."""
     with store.state() as state:
         source = state.source
         base = store.contents(source)
@@ -262,7 +262,7 @@ def _rewrite(store: Store, threads: int) -> None:
 
 
 def _is_compact(base: Contents) -> bool:
-    """Return whether there is nothing to remove, and as few runs as compaction makes."""
+    """Return whether compaction would remove nothing and make the same runs."""
     if len(base.delta.batch) or base.manifest.deleted_count or len(base.manifest.passages) > 1:
         return False
     if base.manifest.unfinished is not None or base.manifest.ahead or base.manifest.passages_ahead:
@@ -278,7 +278,7 @@ def _write_all(
     store.environment.watch.walk()
     manifest = ahead.finish(writer)
     if not manifest.next_run and not manifest.next_ordinal:
-        # Nothing was ever inserted, so that an IDF table can still be set.
+        # Nothing was ever inserted, so it must stay possible to set an IDF table.
         writer.put_manifest(store_open(writer, manifest, options))
         return
     count = live_count(base.dead, manifest.next_ordinal)
@@ -336,7 +336,7 @@ def _pieces(base: Contents) -> Iterator[rewriting.Piece]:
 
 
 def _write_passages_ahead(ahead: Ahead, base: Contents, source: Source) -> None:
-    """Write the passages in commits of their own, if they are too much for one."""
+    """Write the passages in commits of their own, if they are too many for one."""
     stored = Passages.stored(base.manifest.passages)
     if stored.entry_count >= commit.AHEAD_ENTRIES:
         kept = _kept(base)
@@ -345,9 +345,10 @@ def _write_passages_ahead(ahead: Ahead, base: Contents, source: Source) -> None:
 
 
 def _check_ahead(store: Store, rows: Sequence[RunInfo]) -> None:
-    """Raise CorruptError unless runs written ahead are stored as written; states are still to come.
+    """Raise CorruptError unless runs written ahead, except their states, are stored as written.
 
-    They are read in the map of the file, so that they do not stay in memory.
+    They are read through the map of the file, so that they do not stay in memory.  The states are
+    written later.
     """
     columns = [column for column in layout.COLUMN_KINDS if column != layout.STATE]
     with store.source() as source:
@@ -361,7 +362,7 @@ def _check_ahead(store: Store, rows: Sequence[RunInfo]) -> None:
 def _merge_runs(
     store: Store, base: Contents, source: Source, number: int, put: Put, threads: int
 ) -> list[RunInfo]:
-    """Write all documents that are not deleted as runs from `number` on."""
+    """Write all live documents as runs, numbered from `number` on."""
     runs = list(base.runs)
     if len(base.delta.batch):
         runs.append(rewriting.seal(base.delta, store.keying, store.options.header_offset, threads))
@@ -386,7 +387,7 @@ def _merge_runs(
 def _make_tables(
     writer: Writer, options: Options, base: Contents, source: Source, number: int, threads: int
 ) -> RunInfo:
-    """Write one run with the tables of `options`, some of which the runs do not have."""
+    """Write one run with the tables of `options`, which the runs partly lack."""
     segments = [
         run.segment(number, source) for run in base.runs for number in range(run.segment_count)
     ]

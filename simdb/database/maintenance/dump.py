@@ -1,15 +1,15 @@
 """Dumps: the whole database in a form that does not depend on how it is stored.
 
-The tables are left out, because they are made from the rest.  Only one group of documents is in
-memory at a time, every stored value is verified before it is written, and one read transaction sees
-the same state from the first document to the last.
+A dump omits the tables, which are made from the rest.  Only one group of documents is in memory at
+a time, and every stored value is verified before it is written.  One read transaction shows the
+same state from the first document to the last.
 
-A dump is loaded group by group into a directory beside the target, which is moved into place when
-all of the dump has been read and everything is on the disk.  The dump is not trusted: options, ids,
-offsets and metadata are checked like arguments of a caller.
+A dump is loaded group by group into a directory next to the target.  The directory is moved into
+place when the whole dump has been read and everything is on disk.  The dump is not trusted:
+options, ids, offsets and metadata are checked like arguments of a caller.
 
-An upgrade loads what another process dumps, perhaps with another simdb and another LMDB.  The new
-database is checked before its data file takes the place of the old one, which stays elsewhere.
+An upgrade loads the dump of another process, perhaps with another simdb and another LMDB.  The new
+database is checked before its data file replaces the old one, which is kept elsewhere.
 """
 
 import os
@@ -62,14 +62,14 @@ IDF_BYTES = 1 << 20
 PARTIAL, UNFINISHED, UPGRADING = ".partial", ".loading", ".upgrading"
 OLD = ".old"
 WAIT_SECONDS = 2.0
-ROOM_FACTOR = 4  # documents as they come, compacted, and a copy without free pages: 2 to 3.3
-# The limits of one commit, and so of the memory for it.
+ROOM_FACTOR = 4  # the loaded documents, the compacted ones, and a copy without free pages: 2 to 3.3
+# Limits of one commit, and thus of its memory.
 COMMIT_DOCUMENTS = 1 << 17
 COMMIT_BYTES = 1 << 26
 
 
 def dump(store: Store, target: Any, progress: Progress | None) -> int:
-    """Write the database to a path or a binary stream; returns the number of documents.
+    """Write the database to a path or a binary stream; return the number of documents.
 
     A file gets its name when it is complete, and only its owner may read it.
     """
@@ -106,7 +106,7 @@ def _dump_to(store: Store, stream: BinaryIO, progress: Report) -> int:
 def _begun(
     store: Store, source: storage.Source, contents: storage.Contents, stream: BinaryIO
 ) -> transfer.DumpWriter:
-    """Write everything but the documents."""
+    """Write everything that precedes the documents."""
     environment, manifest = store.environment, contents.manifest
     options = storage.read_options(environment, source.transaction)
     checksum = storage.idf_checksum(environment, source.transaction)
@@ -134,7 +134,7 @@ def _begun(
 
 
 def _are_kept(options: Options) -> list[bool]:
-    """Return which of `transfer.OPTIONAL` a database with these options keeps."""
+    """Return which columns of `transfer.OPTIONAL` a database with these options keeps."""
     is_kept = options.keeps_clusters, options.keeps_times, options.passages, options.features
     return [*is_kept, options.texts]
 
@@ -186,7 +186,7 @@ def _checked(packed: bytes, ordinal: int) -> bytes:
 
 
 def _groups(source: storage.Source, contents: storage.Contents) -> Iterator[storage.Segment]:
-    """Yield all documents in order, in small parts, deleted ones too; CorruptError for damage."""
+    """Yield all documents in order, in small parts, with deleted ones; CorruptError for damage."""
     for run in contents.runs:
         for number in range(run.segment_count):
             for column in layout.COLUMN_KINDS:
@@ -220,7 +220,7 @@ def load(source: Any, path: str | os.PathLike[str], progress: Progress | None) -
 
 
 def upgrade(path: str | os.PathLike[str], python: str | None, progress: Progress | None) -> str:
-    """Make the database anew of what `python` dumps; returns the directory of the old one."""
+    """Replace the database by what `python` dumps; return the directory of the old database."""
     place, report = os.path.realpath(os.fsdecode(path)), report_of(progress)
     if not os.path.lexists(place):
         raise errors.NotFoundError(f"there is no database at {place} to upgrade")
@@ -233,7 +233,7 @@ def upgrade(path: str | os.PathLike[str], python: str | None, progress: Progress
     files = storage.OpenFiles(place, is_synced=True, timeout=WAIT_SECONDS)
 
     def make(directory: str) -> None:
-        files.presence.close()  # another process could not make lock files beside it
+        files.presence.close()  # otherwise the other process could not make lock files
         _upgraded(place, python, directory, report)
         files.presence = storage.Presence(place, is_read_only=False, timeout=WAIT_SECONDS)
         held.enter_context(files.alone())
@@ -257,7 +257,7 @@ def upgrade(path: str | os.PathLike[str], python: str | None, progress: Progress
 
 
 def _upgraded(place: str, python: str, directory: str, progress: Report) -> None:
-    """Make a new data file in `directory` of what `python` dumps, and check it."""
+    """Make a new data file in `directory` from the dump of `python`, and check it."""
     command = [python, "-m", "simdb", "dump", place]
     with Popen(command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE) as child:
         output, notes = cast("tuple[BinaryIO, BinaryIO]", (child.stdout, child.stderr))
@@ -283,7 +283,7 @@ def _load_from(stream: BinaryIO, name: str, target: str, progress: Report) -> in
 
 
 def _fill(directory: str, parts: Iterator[transfer.DumpPart], progress: Report) -> int:
-    """Make the database in `directory`; returns the number of documents."""
+    """Make the database in `directory`; return the number of documents."""
     storage.prepare(directory, "x")
     head, parts = _read_head(parts, directory)
     lease = storage.Lease.acquire(
@@ -336,7 +336,7 @@ class _DumpHead(NamedTuple):
 def _read_head(
     parts: Iterator[transfer.DumpPart], directory: str
 ) -> tuple[_DumpHead, Iterator[transfer.DumpPart]]:
-    """Return all before the documents, and the rest; the IDF table goes into `directory`."""
+    """Return the head and the remaining parts; the IDF table goes into `directory`."""
     head, calibration = next(parts), None
     if head.kind != transfer.HEAD:
         raise errors.CorruptError(f"{head.place} must be the head of a dump, but is {head.kind!r}")
@@ -389,7 +389,7 @@ def _checked_note(part: transfer.DumpPart) -> tuple[bytes, bytes]:
 
 
 class _Filling:
-    """Documents on their way into a new database; `count` documents so far."""
+    """The documents on their way into a new database; `count` is their number so far."""
 
     def __init__(self, store: Store, content: int) -> None:
         self._store, self._content = store, content
@@ -400,7 +400,7 @@ class _Filling:
         self.count = 0
 
     def add(self, part: transfer.DumpPart) -> None:
-        """Take documents, and commit when there are many."""
+        """Take documents, and commit if a limit is reached."""
         self._place = part.place
         if part.kind != transfer.DOCUMENTS:
             raise errors.CorruptError(f"{part.place} is {part.kind!r}, which does not belong there")
@@ -420,7 +420,7 @@ class _Filling:
             self._commit()
 
     def finish(self) -> None:
-        """Store the last documents, and the clusters of all."""
+        """Store the last documents, and the clusters of all documents."""
         self._commit()
         if self._store.options.keeps_clusters:
             numbers = np.concatenate(self._clusters)
@@ -430,7 +430,7 @@ class _Filling:
             commit(self._store, lambda writer: put_clusters(writer, numbers))
 
     def _check(self, group: transfer.DumpedDocuments) -> None:
-        """Raise CorruptError unless the options can have made what is beside the documents."""
+        """Raise CorruptError unless the columns and metadata of a group fit the options."""
         batch, count = group.batch, len(group.batch)
         beside = (group.clusters, group.times, *batch.extras)
         lengths = [None if each is None else len(each) for each in beside]
@@ -481,7 +481,7 @@ class _Filling:
             write(self._store, lambda writer: write_staged(ahead, writer, base, staging, source))
 
     def _check_ids(self, batch: storage.StoredBatch, state: State) -> None:
-        """Raise CorruptError if one of the ids was stored before, or is in the batch twice."""
+        """Raise CorruptError if an id is stored already, or appears twice in the batch."""
         known = np.flatnonzero(state.find(batch.offsets, batch.content, batch.hashes) >= 0)
         again = repeated(batch.hashes, batch.offsets, batch.content)
         for at in sorted({*known.tolist(), *again}):

@@ -1,7 +1,7 @@
-"""Inspection: the database in numbers, and whether it is sound.
+"""Inspection: statistics of the database, and checks that it is sound.
 
-Maintained clusters are compared with clusters found again, by distance, and by similarity with
-recall 1.  With a lower recall the insertions may have missed matches, so only the links inside each
+Maintained clusters by distance, or by similarity with recall 1, are compared with clusters found
+again.  With a lower recall the insertions may have missed matches, so only the links inside each
 cluster are measured again: its members must still be connected.
 """
 
@@ -32,10 +32,10 @@ from simdb.storage import check as checks, codec, metadata
 
 REOPEN = "close the database in every process, then open it again"
 CALIBRATE = "calibrate again: calibrate(), simdb calibrate"
-# So many headers are counted at a time, whatever the size of a directory.
+# Batch size for counting headers, which limits the memory for large directories.
 COUNTED_HEADERS = 1 << 20
-GROUPED_DOCUMENTS = 1 << 23  # whose fingerprints are sorted at a time
-ENTRY_CLASSES = 33  # of the numbers of entries of a header, which are uint32
+GROUPED_DOCUMENTS = 1 << 23  # batch whose fingerprints are sorted together
+ENTRY_CLASSES = 33  # for the number of entries of a header, a uint32
 PLACE = "clusters"
 
 
@@ -71,7 +71,7 @@ def statistics(store: Store) -> Statistics:
 
 
 def check(store: Store, *, deep: bool) -> Iterator[Finding]:
-    """Yield what is wrong with the stored database, each thing once; nothing if it is sound.
+    """Yield each finding on the stored database once; nothing if it is sound.
 
     The tables and columns of runs are read once and compared with their checksums.  `deep` reads
     every byte and makes every table again to compare it.
@@ -92,14 +92,14 @@ def _findings(store: Store, *, deep: bool) -> Iterator[Finding]:
             store.environment.presence.check()
         except ReplacedError as error:
             yield Finding("files", str(error), REOPEN)
-            return  # other files have their names now
+            return  # the names belong to other files now
         if deep:
             path = os.path.join(store.environment.path, storage.DATA_FILE)
             with storage.translated(path):
                 problems = list(storage.problems_of_pages(path))
             yield from (Finding(storage.DATA_FILE, problem, checks.RESTORE) for problem in problems)
             if problems:
-                return  # LMDB would follow the pages wherever they lead
+                return  # LMDB would follow damaged page numbers
             yield from checks.check_values(source, options)
         try:
             contents = storage.Contents.load(source, None)
@@ -124,14 +124,14 @@ def _findings(store: Store, *, deep: bool) -> Iterator[Finding]:
 
 
 def _calibrated_count(state: State, contents: storage.Contents) -> int | None:
-    """Return how many live documents the calibration covers; None without a calibration."""
+    """Return the number of live documents that the calibration covers; None without one."""
     if state.calibration is None:
         return None
     return storage.live_count(contents.dead, min(state.view.uncovered_from, state.next_ordinal))
 
 
 def _idf_in_numbers(store: Store) -> dict[str, int] | None:
-    """Return the sizes of the IDF table, which stand for it among the options."""
+    """Return the sizes of the IDF table, which represent it among the options."""
     store.look_for_idf()
     idf = store.options.sketch.idf
     if idf is None:
@@ -146,7 +146,7 @@ def _largest_group(state: State) -> int:
 
 
 def _fingerprints_in(state: State, part: int, parts: int) -> U64:
-    """Return the fingerprints of live documents with features, of one part of all values."""
+    """Return the fingerprints of live documents with features, from one part of all values."""
     found = [np.empty(0, np.uint64)]
     for bits, *_ in searched_parts(state, is_measured=False):
         found.append(bits[(bits >> np.uint64(32)) * np.uint64(parts) >> np.uint64(32) == part])
@@ -154,7 +154,7 @@ def _fingerprints_in(state: State, part: int, parts: int) -> U64:
 
 
 def _largest_of(fingerprints: U64) -> int:
-    """Return the largest number of equal ones; they are sorted in place."""
+    """Sort fingerprints in place and return the largest number of equal ones."""
     kernel.sort(fingerprints)
     begins = np.flatnonzero(is_first(fingerprints))
     return int(np.diff(begins, append=len(fingerprints)).max(initial=0))
@@ -166,7 +166,7 @@ def _section_bytes(store: Store, source: storage.Source) -> dict[str, int]:
 
 
 def _times(store: Store, state: State) -> dict[str, datetime]:
-    """Return the first and the last time of a document, if there are any."""
+    """Return the oldest and the newest time of a document, if there are any."""
     if not store.options.keeps_times:
         return {}
     times = state.times()[state.live()]
@@ -180,7 +180,7 @@ def _times(store: Store, state: State) -> dict[str, datetime]:
 
 
 def _fields(state: State) -> reports.FieldCounts:
-    """Return how many documents have each value of each field, the most frequent value first."""
+    """Count the documents with each value of each field, the most frequent value first."""
     found: reports.FieldCounts = {}
     live = state.live()
     for number, field in enumerate(state.store.options.fields):
@@ -210,7 +210,7 @@ def _readers(store: Store, newest: int) -> tuple[ReaderStatistics, ...]:
 
 
 def header_fill(store: Store) -> tuple[HeaderFill, ...]:
-    """Return the fill of every table, all runs together."""
+    """Return the fill of every table, over all runs."""
     with store.state() as state:
         return tuple(_fill_of(name, state) for name in storage.table_names(store.options))
 
@@ -237,7 +237,7 @@ def _fill_of(name: bytes, state: State) -> HeaderFill:
 def check_clusters(
     state: State, manifest: storage.Manifest, criterion: Criterion, *, deep: bool
 ) -> Iterator[Finding]:
-    """Yield findings if maintained clusters are damaged or, `deep`, disagree with the documents."""
+    """Yield findings on damaged maintained clusters; `deep`: also if they disagree with matches."""
     numbers, following = storage.Membership(state.source).whole(state.next_ordinal)
     problems = list(_problems(state, numbers, following, manifest))
     if deep and not problems:
@@ -249,7 +249,7 @@ def check_clusters(
 def _problems(
     state: State, numbers: U32, following: U32, manifest: storage.Manifest
 ) -> Iterator[str]:
-    """Yield the contradictions of the cluster numbers and rings among themselves."""
+    """Yield contradictions between the cluster numbers, the rings and the manifest."""
     members = np.flatnonzero(numbers).astype(np.uint32)
     count = len(sorted_unique(numbers)) - int(len(members) < len(numbers))
     if count != manifest.cluster_count:
@@ -271,7 +271,7 @@ def _problems(
 
 
 def _differences(state: State, numbers: U32, criterion: Criterion) -> Iterator[str]:
-    """Yield where the stored clusters disagree with the matches of the documents."""
+    """Yield differences between the stored clusters and the matches of the documents."""
     stored = labels_of(numbers)
     if criterion.similarity is None or criterion.recall == 1.0:
         wanted = connected_labels(state, criterion)

@@ -1,8 +1,7 @@
-"""Merge: puts the documents of other databases with the same sketch into one, without their texts.
+"""Merge: stores documents of other databases with the same sketch, without sketching them again.
 
-Documents go over in columns, some thousands at a time, and are staged in one write transaction: as
-if they were inserted, except that nothing is sketched.  So clusters that the database maintains are
-brought up to date by its commit.
+Documents are copied in columns, some thousands at a time, and staged in one write transaction like
+insertions.  So its commit also updates the clusters that the database maintains.
 """
 
 import os
@@ -22,13 +21,13 @@ from simdb.database.write import conflicts
 from simdb.database.write.write_state import WriteState
 from simdb.storage import read_resources, transfer
 
-ORDER = "sketch.order "  # in a difference: of bits in the blocks of hashes
+ORDER = "sketch.order "  # in a difference: the order of bits in the blocks of hashes
 
 
 def merge(
     store: Store, others: Sequence[Store], on_conflict: str, progress: Progress | None, threads: int
 ) -> int:
-    """Store the documents of `others`, all or none of them; returns how many were stored."""
+    """Store all documents of `others`, or none of them; return the number stored."""
     conflicts.check_rule(on_conflict)
     for other in others:
         _check_fits(store, other)
@@ -44,11 +43,11 @@ def merge(
 
 
 def _check_fits(store: Store, other: Store) -> None:
-    """Raise OptionError unless the documents of a database can be stored in another one."""
+    """Raise OptionError unless the documents of `other` can be stored in `store`."""
     into, of = store.environment.path, other.environment.path
     if os.path.samefile(into, of):
         raise OptionError(f"{of} cannot be merged into itself; give another database")
-    # Tables, blocks and thresholds may differ; they are made anew, or say how to ask.
+    # Tables, blocks and thresholds may differ: they are made anew, or concern only queries.
     every = differences(store.options, other.options)
     differing = [each for each in every if each.startswith("sketch") and ORDER not in each]
     own, its = read_resources(store.environment), read_resources(other.environment)
@@ -65,7 +64,7 @@ def _check_fits(store: Store, other: Store) -> None:
 
 
 def _take(writing: WriteState, other: Store, rule: str, report: Report) -> int:
-    """Stage the documents of one database; returns how many."""
+    """Stage the documents of one database; return their number."""
     count, done, before = 0, 0, writing.current(writing.staging.threads)
     with other.state() as state:
         source = state.source
@@ -80,7 +79,7 @@ def _take(writing: WriteState, other: Store, rule: str, report: Report) -> int:
 def _stage(
     writing: WriteState, before: State, group: transfer.DumpedDocuments, rule: str, content: int
 ) -> int:
-    """Stage some documents by a rule for stored ids; `before`: the state without this database."""
+    """Stage documents with a rule for stored ids; `before`: the state without this database."""
     staging, options, extras = writing.staging, writing.store.options, group.batch.extras
     batch = replace(
         incoming.rehashed(group.batch, staging.id_key),
@@ -97,7 +96,7 @@ def _stage(
     chosen, replaced = conflicts.to_insert(before, given, sketches)
     conflicts.delete_all(staging, before, replaced)
     if len(chosen):
-        # In memory of their own, since the state of the other database ends before the commit.
+        # Copied, since the state of the other database ends before the commit.
         staging.insert(
             incoming.chosen_batch(batch, chosen),
             incoming.moved(group.metadata, chosen),

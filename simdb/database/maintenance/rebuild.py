@@ -1,13 +1,13 @@
-"""Rebuilding: everything that can be derived is made again from what cannot.
+"""Rebuilding: all derived values are made again from the columns.
 
 The columns by ordinal are the truth: fingerprints, states, ids, volatility vectors.  The tables of
 fingerprints and of ids, the counters and the maintained clusters follow from them.  The documents
 become one run, as after `compact`.  If a column itself is damaged, nothing changes unless the
-caller gives up its documents.  All of it is one transaction: clusters are found in the new run
+caller gives up its documents.  A rebuild is one transaction: clusters are found in the new run
 before it is committed, so no reader ever sees documents without their clusters.
 
-A database that cannot be opened is rescued: what `Remains` finds in its pages becomes a temporary
-database, which is rebuilt like any other.  Only then does its data file take the place of the
+A database that cannot be opened is rescued: the values that `Remains` finds in its pages become a
+temporary database, which is rebuilt like any other.  Only then does its data file replace the
 damaged one, while no other process has the database open.
 """
 
@@ -57,9 +57,9 @@ SHOWN_LOSSES = 3
 
 
 WAIT_SECONDS = 2.0
-ROOM_FACTOR = 3  # the values, the tables made of them, and a copy without free pages
+ROOM_FACTOR = 3  # the values, their tables, and a copy without free pages
 WRITTEN_BYTES = 1 << 26  # in one commit
-# What is made again from the columns, or has a form of its own.
+# Sub-databases that are made from the columns, or are copied in a way of their own.
 DERIVED = (layout.META, layout.MANIFEST, layout.IDS, layout.FIELDS)
 
 Value = tuple[bytes, bytes, Any]  # sub-database, key, value
@@ -74,10 +74,10 @@ def rebuild(
     losses: Sequence[salvage.Loss] = (),
     polytopes: int | None = None,
 ) -> Rebuild:
-    """Make all tables again; CorruptError, and nothing changes, if documents would be lost.
+    """Make all tables again; if documents would be lost, raise CorruptError and change nothing.
 
-    `threads` make the tables.  `torn`: see `salvaged`.  `losses`: what is lost already.
-    `polytopes`: as many tables from now on; None for what the database has, or gets by `compact`.
+    `threads`: number of threads.  `torn`: see `salvaged`.  `losses`: losses known already.
+    `polytopes`: the new number of cross-polytope tables; None for the number that `compact` makes.
     """
     with store.begin_write() as right:
         with suppress(CorruptError):
@@ -129,7 +129,7 @@ def _try_to_rebuild(
         dropped, unknown = _dropped(found, kept)
         most = len(dropped) + unknown
         missing = max(found.manifest.document_count - len(kept), 0)
-        # If deletions are not known, the ids in `dropped` are also those of deleted documents.
+        # If deletions are not known, `dropped` may contain ids of deleted documents.
         lost = most if found.is_guessed else min(missing, most)
         contents.make_room_for(store.environment, options)
         write(store, lambda writer: _write(writer, options, source, found, kept, threads))
@@ -163,7 +163,7 @@ def _refusal(found: salvage.Salvage) -> CorruptError:
 def _with_sound_idf(
     store: Store, source: storage.Source, options: Options, found: salvage.Salvage
 ) -> Options:
-    """Return the options with what can be used of the IDF table; what is lost becomes a loss."""
+    """Return the options with the usable part of the IDF table; note a loss if it is damaged."""
     checksum = contents.idf_checksum(store.environment, source.transaction)
     if checksum is None:
         return options
@@ -175,7 +175,7 @@ def _with_sound_idf(
 
 
 def idf_loss(table: IdfTable | None, problem: str) -> salvage.Loss:
-    """Return the sentence on a damaged table, of which `table` can be used."""
+    """Return the loss for a damaged IDF table; `table`: its usable part."""
     then = (
         "texts cannot be read until set_idf gives the database an equal table"
         if table is None
@@ -196,7 +196,7 @@ def _other_damage(source: storage.Source, found: salvage.Salvage) -> Iterator[st
 
 
 def _calibration(source: storage.Source) -> tuple[dict[str, Any] | None, str | None]:
-    """Return the stored calibration, or why it cannot be read; None of both if there is none."""
+    """Return the stored calibration, or why it cannot be read; None twice if there is none."""
     kind, key = layout.CALIBRATION_KIND, layout.CALIBRATION_KEY
     value = source.find(layout.META, key)
     try:
@@ -208,7 +208,7 @@ def _calibration(source: storage.Source) -> tuple[dict[str, Any] | None, str | N
 
 
 def _kept(found: salvage.Salvage) -> U32:
-    """Return the ordinals of all documents that stay."""
+    """Return the ordinals of all documents that are kept."""
     is_kept = np.zeros(found.next_ordinal, np.bool_)
     for part in found.parts:
         is_kept[part.start : part.stop] = True
@@ -219,7 +219,7 @@ def _kept(found: salvage.Salvage) -> U32:
 
 
 def _dropped(found: salvage.Salvage, kept: U32) -> tuple[list[Any], int]:
-    """Return the known ids of the documents to drop, and how many ids are unknown."""
+    """Return the known ids of the documents to drop, and the number of unknown ids."""
     is_lost = ~found.is_dead
     is_lost[kept] = False
     ids = []
@@ -243,7 +243,7 @@ def _lost_in_words(lost: int, dropped: Sequence[Any], unknown: int) -> Iterator[
 
 
 def _keep_meta(writer: Writer, source: storage.Source, options: Options) -> None:
-    """Write what is sound beside the documents again, and nothing else."""
+    """Write only the sound options, calibration and notes again."""
     kept = {}
     for key, value in source.every(layout.META):
         is_known = key in (*layout.KEPT_TWICE, layout.CALIBRATION_KEY)
@@ -304,7 +304,7 @@ def _write(
     manifest = compaction.store_open(writer, manifest, options)
     moved = _move_passages(writer, source, found, kept) if options.passages else ()
     count = _write_clusters(writer, kind, manifest, rows, numbers) if options.keeps_clusters else 0
-    # Last, since nothing may change what was written before it is committed.
+    # Checked last, since nothing may change the written values before they are committed.
     written = writer.source()
     merges.check_written(merges.differences(rows, written, contents.table_names(options)))
     writer.put_manifest(
@@ -322,7 +322,7 @@ def _write(
 def _move_passages(
     writer: Writer, source: storage.Source, found: salvage.Salvage, kept: U32
 ) -> tuple[storage.PassageInfo, ...]:
-    """Store the sound passages of the documents `kept` as one run: only texts make them anew."""
+    """Store the sound passages of `kept` as one run, since they cannot be made without texts."""
     if not len(kept):
         return ()
     passages, number = storage.Passages.stored(found.passages), found.manifest.next_passage
@@ -335,9 +335,9 @@ def _move_passages(
 def _keep_calibration(
     writer: Writer, source: storage.Source, found: salvage.Salvage, kept: U32
 ) -> storage.Manifest:
-    """Keep a readable calibration and remove a damaged one; returns the manifest.
+    """Keep a readable calibration and remove a damaged one; return the manifest.
 
-    If the manifest, and with it the ordinals, had to be guessed, it covers no documents.
+    If the manifest and thus the ordinals were guessed, the calibration covers no documents.
     """
     manifest = found.manifest
     stored, problem = _calibration(source)
@@ -354,7 +354,7 @@ def _readable_clusters(
 ) -> U32 | None:
     """Return the cluster number of each kept document; None if clusters must be found again.
 
-    They are always found again if the documents alone decide them, or if any were lost.
+    Clusters are always found again if documents alone decide them, or if documents were lost.
     """
     options = store.options
     if not options.keeps_clusters or found.losses or layout.CLUSTERS in found.torn:
@@ -377,7 +377,7 @@ def _write_clusters(
     rows: Sequence[storage.RunInfo],
     numbers: U32 | None,
 ) -> int:
-    """Store the clusters of the new run; returns their number.
+    """Store the clusters of the new run; return their number.
 
     If `numbers` is None, the clusters are searched for in the run, which is read through the
     transaction that has just written it.
@@ -410,8 +410,8 @@ def page_problem_of(store: Store) -> CorruptError | None:
 def rescue(path: str, problem: Error, *, drop_damaged: bool, **asked: Any) -> Rebuild:
     """Rebuild the database in the directory `path`, which `problem` keeps from being opened.
 
-    `asked`: see `rebuild`.  Raises `problem` if this is no database of this version, and
-    CorruptError, with everything as it was, if documents would be lost and `drop_damaged` is False.
+    `asked`: see `rebuild`.  Raises `problem` if this is no database of this version.  Raises
+    CorruptError and changes nothing if documents would be lost and `drop_damaged` is False.
     """
     files = storage.OpenFiles(path, is_synced=True, timeout=WAIT_SECONDS)
     try:
@@ -450,7 +450,7 @@ def rescue(path: str, problem: Error, *, drop_damaged: bool, **asked: Any) -> Re
 def _settings(
     path: str, remains: salvage.Remains, problem: Error
 ) -> tuple[Options, Resources, list[salvage.Loss]]:
-    """Return options and resources, and what of them is lost."""
+    """Return options, resources and their losses."""
     form, stored, kept = map(remains.object, layout.KEPT_TWICE)
     if form is not None and form["version"] > codec.FORMAT_VERSION:
         raise problem
@@ -479,7 +479,7 @@ def _settings(
 
 
 def _fill(store: Store, remains: salvage.Remains) -> None:
-    """Store what `remains` has in the new database of `store`, except what can be made again."""
+    """Store the values of `remains` in the new database of `store`, except derived ones."""
     values = [
         (layout.META, key, value)
         for key, value in remains.values.get(layout.META, {}).items()

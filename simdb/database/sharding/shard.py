@@ -1,7 +1,8 @@
-"""Shard: which one a document belongs to, one that is open, what it holds or is wrong with it.
+"""Shard: the rule that assigns documents to shards, an open shard, and a check of its content.
 
-The number of a shard is the same for every job and every reader.  By fingerprints, shard 5 of 16
-has those that begin with the bits 0101, so a query with few flipped bits can be in few shards.
+Every job and every reader computes the same number for a document.  When documents are divided by
+fingerprints, shard 5 of 16 holds the fingerprints that begin with the bits 0101.  A query with few
+flipped bits then reaches few shards.
 """
 
 import json
@@ -32,10 +33,11 @@ from simdb.database.state.store import Store
 from simdb.storage import Shard, check_directory, contents, shards_file
 
 READ_DOCUMENTS = 1 << 16
-# Of address space, or as much as a shard needs: by the usual terabyte, 127 could be open at once.
+# Address space for each shard, or more if it is larger.  With the usual 1 TiB only 127 shards could
+# be open at once.
 MAP_BYTES = 1 << 30
 NO_HASHES = np.empty(0, np.uint64)
-# How many shards fingerprints can have: each has those of the same leading bits.
+# Possible numbers of shards with shard_by="fingerprint": each shard has one prefix of bits.
 POWERS = tuple(1 << width for width in range(shards_file.SHARDS_MAX.bit_length()))
 
 
@@ -62,14 +64,15 @@ def shard_of(ids: Any, shards: int, *, shard_by: ShardByName = "id") -> npt.NDAr
     Raises
     ------
     OptionError
-        If there cannot be this number of shards.
+        If `shards` is out of range, or not a power of two with shard_by="fingerprint".
     InputError
         If an id or a fingerprint is invalid.
 
     Notes
     -----
-    By ids, the number is a hash of the id modulo `shards`: the first 64 bits of MurmurHash3_x64_128
-    with seed 0, unsigned, over a tag and the content of the id; see docs/FORMAT.md.
+    With shard_by="id", the number is a hash of the id modulo `shards`.  The hash is the first 64
+    bits of MurmurHash3_x64_128 with seed 0, unsigned, over a tag and the content of the id
+    (docs/FORMAT.md).
 
     Examples
     --------
@@ -86,14 +89,14 @@ def shard_of(ids: Any, shards: int, *, shard_by: ShardByName = "id") -> npt.NDAr
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """How documents are divided among `count` shards: `by` their ids or their fingerprints."""
+    """A rule that divides documents among `count` shards: by id or by fingerprint."""
 
     count: int
     by: ShardByName = "id"
 
     @classmethod
     def checked(cls, shards: Any, shard_by: Any = BY_ID) -> "Division":
-        """Return a division; OptionError if it is impossible."""
+        """Return a division; OptionError if the arguments are invalid."""
         whole("shards", shards, 1, shards_file.SHARDS_MAX)
         one_of("shard_by", shard_by, SHARD_BY)
         if shard_by == BY_FINGERPRINT:
@@ -102,15 +105,16 @@ class Division:
 
     @property
     def width(self) -> int:
-        """The number of leading bits of a fingerprint that are the number of its shard."""
+        """The number of leading fingerprint bits that form the number of the shard."""
         return self.count.bit_length() - 1
 
     def numbers(self, hashes: U64, bits: U64) -> I64:
-        """Return the shard of each document, by the `kernel.encode_ids` hash of its id, or bits."""
+        """Return the shard of each document, by its bits or the `encode_ids` hash of its id."""
         count, half = np.uint64(self.count), np.uint64(32)
         if self.by == BY_FINGERPRINT:
             return ((bits >> half) * count >> half).astype(np.int64)
-        # The highest bits lead the headers of a database's table of ids, so the lowest ones choose.
+        # The table of ids in each database is sorted by the highest bits, so the lowest bits
+        # choose.
         return (hashes % count).astype(np.int64)
 
     def check(self, numbers: I64, ids: Any, allowed: Collection[int]) -> None:
@@ -135,15 +139,16 @@ class OpenShard:
 
     @property
     def store(self) -> Store:
-        """The store of the database; in a forked child, the one of the child."""
+        """The store of the database; in a forked child, the child's own."""
         return self.database._store
 
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """A shard that was read completely: what it holds, and its options with their digest.
+    """A shard that was read completely: its content, its options and their digest.
 
-    `hashes`: of the ids of its documents, if these do not say that they are in no other shard.
+    `hashes`: hashes of its ids, kept only if documents are divided by fingerprints, since an id can
+    then be in two shards.
     """
 
     shard: Shard
@@ -173,9 +178,10 @@ def inspect(
 
 
 def content_of(shard: OpenShard, number: int, division: Division) -> tuple[Shard, list[U64]]:
-    """Return what shard `number` holds; InputError if a document belongs to another.
+    """Return the entry of shard `number`, computed from its documents.
 
-    Of documents that are divided by fingerprints, also return the hashes of their ids.
+    Raises InputError if a document belongs to another shard.  If documents are divided by
+    fingerprints, also returns the hashes of their ids.
     """
     content, noted = ContentDigest(), []
     for hashes, ids, sketches in _documents(shard.store):
@@ -215,7 +221,7 @@ class ContentDigest:
         mixed = fmix64(fmix64(hashes) ^ sketches.bits)
         width = sketches.vectors.shape[1]
         padded = np.zeros((len(hashes), -(-(width + 1) // 8) * 8), np.uint8)
-        # A run without any document with weights stores no vectors.
+        # A run in which no document has weights stores no vectors.
         has_vector = sketches.states == WEIGHTED
         padded[has_vector, :width] = sketches.vectors[has_vector]
         padded[:, width] = sketches.states
@@ -226,13 +232,13 @@ class ContentDigest:
         self._sum = (self._sum + int(mixed.sum(dtype=np.uint64))) % (1 << 64)
 
     def shard(self, number: int) -> Shard:
-        """Return the entry of a shard that has all documents so far."""
+        """Return the entry of a shard with all documents added so far."""
         return Shard(shards_file.shard_name(number), self.count, f"{self._sum:016x}")
 
 
 @contextmanager
 def naming(name: str, path: str, kinds: tuple[type[Error], ...]) -> Iterator[None]:
-    """Let errors of these `kinds` name the shard."""
+    """Put the name of the shard before the message of errors of these `kinds`."""
     try:
         yield
     except kinds as error:
@@ -240,9 +246,9 @@ def naming(name: str, path: str, kinds: tuple[type[Error], ...]) -> Iterator[Non
 
 
 def options_digest(store: Store) -> str:
-    """Return the digest of everything that decides which sketches a database makes and finds.
+    """Return a digest of the options that decide which sketches a database makes and finds.
 
-    What `compact` and `rebuild` can change is left out: it decides only how fast a search is.
+    It omits the options that `compact` and `rebuild` can change, which affect only speed.
     """
     with store.environment.reading() as transaction:
         plain, _ = contents.stored_options(store.environment, transaction)
@@ -252,7 +258,7 @@ def options_digest(store: Store) -> str:
 
 
 def _documents(store: Store) -> Iterator[tuple[U64, list[Any], Sketches]]:
-    """Yield the hashes of ids, the ids and the sketches of all documents, some at a time."""
+    """Yield all documents in batches: the hashes of their ids, the ids and the sketches."""
     with store.state() as state:
         ordinals = state.live()
         for start in range(0, len(ordinals), READ_DOCUMENTS):

@@ -1,10 +1,10 @@
 """The sharded database: `open_sharded`, and the reading verbs over all shards.
 
 The documents of a pair can lie in two shards.  So the verbs that compare stored documents with each
-other ask a temporary database, into which what shards store of them is copied; no text is sketched
-again.  That costs less than to look up the documents of each shard in all others, finds the same
-pairs as one database with all documents, and needs room for their sketches: in memory, or in the
-folder for temporary files if there is not so much memory.
+other copy the sketches of all shards into a temporary database; no text is sketched again.  This
+costs less than to look up the documents of each shard in all others, and finds the same pairs as
+one database.  The temporary database is in memory or, if memory is short, in the folder for
+temporary files.
 """
 
 import os
@@ -37,9 +37,9 @@ from simdb.storage import StoredBatch, by_ordinal, directory_of, shards_file
 if TYPE_CHECKING:
     from simdb.database.search.pairs import FoundPairs, Pairs
 
-# Documents in memory at a time, before they are stored.
+# Documents per batch of the copy.
 COPIED_DOCUMENTS = 1 << 18
-# A merge writes its documents once more before it gives back what they took.
+# A merge writes its documents again before it frees their old space.
 ROOM_FACTOR = 2
 
 Documents = tuple[StoredBatch, list[tuple[int, bytes]]]
@@ -53,18 +53,18 @@ class ShardedDatabase(Reading[IdT]):
 
     Notes
     -----
-    A query becomes a sketch once, every shard is asked, and the answers are merged: best first, at
-    most `limit` in all.  Equally good matches are in the order of the shards, and in a shard in the
+    A query is sketched once and sent to every shard.  The answers are merged, best first, at most
+    `limit` in all.  Equally good matches are in the order of the shards, and within a shard in the
     order of insertion.  A verb by id asks only the shard to which the id belongs.
 
     `Matches.ordinals` are uint64: 2**32 times the number of the shard, plus the ordinal in it.  The
     memory limit of a search applies to all shards together.
 
-    `find_all`, `find_clusters` and `compare` first copy stored data into a temporary database.
-    They copy the documents that satisfy `where`.  The temporary database is gone when the answer is
-    read.  It needs about twice the room of the shards: in memory (/dev/shm) if that much is free
-    there, otherwise in the folder for temporary files, which TMPDIR names.  FullError is raised if
-    the documents are more than one database can hold.
+    `find_all`, `find_clusters` and `compare` first copy the documents that satisfy `where` into a
+    temporary database, which is removed when the answer has been read.  It needs about twice the
+    disk space of the shards.  It is in memory (/dev/shm) if enough is free there, otherwise in the
+    folder for temporary files, which TMPDIR names.  FullError is raised if the documents are more
+    than one database can hold.
 
     `plan` returns the plan of the largest shard, with the costs of all shards together.  For pairs
     it returns the plan of one database with all documents.
@@ -81,7 +81,7 @@ class ShardedDatabase(Reading[IdT]):
 
     @property
     def shard_count(self) -> int:
-        """The number of shards, including those that are left out."""
+        """The number of shards, including skipped shards."""
         return self._shards.count
 
     @property
@@ -91,7 +91,7 @@ class ShardedDatabase(Reading[IdT]):
 
     @property
     def skipped(self) -> dict[str, str]:
-        """The reason for each shard that is left out, by its name; only with missing="skip"."""
+        """The reason for each skipped shard, by its name; empty unless missing="skip"."""
         failures = sorted(self._shards.failures.items())
         return {shards_file.shard_name(number): str(error) for number, error in failures}
 
@@ -142,8 +142,8 @@ class ShardedDatabase(Reading[IdT]):
         Yields
         ------
         Finding
-            One damaged place, which begins with the name of the shard.  A shard that is left out is
-            a finding as well, and a shard whose documents differ from the finished set.
+            One damaged place, which begins with the name of the shard.  Skipped shards, and shards
+            whose documents changed after `finish_sharded`, are findings as well.
         """
         for name, reason in self.skipped.items():
             yield Finding(name, reason, "restore the shard from a copy, or write it again")
@@ -177,7 +177,7 @@ class ShardedDatabase(Reading[IdT]):
         self.close()
 
     def _each_database(self) -> Iterator[Database]:
-        """Yield the database of each shard; an error if a shard is left out."""
+        """Yield the database of each shard; raise the error of a skipped shard."""
         for number in range(self._shards.count):
             yield self._shards.ask(number, lambda shard: shard.database)
 
@@ -251,11 +251,11 @@ def open_sharded(
     path : str or path
         The directory, as `write_sharded` or `finish_sharded` made it.
     mode : {"r"}, default "r"
-        It must be "r": a set of shards is written once, by one job.
+        Must be "r", since a set of shards is written once, by one job.
     missing : {"error", "skip"}, default "error"
         What to do if a shard is missing or damaged, now or at a later query.  "error" raises an
-        error that names the shard.  "skip" omits the shard, with a RuntimeWarning, and
-        `ShardedDatabase.skipped` has the reason.
+        error that names the shard.  "skip" omits the shard with a RuntimeWarning, and
+        `ShardedDatabase.skipped` gives the reason.
     allow : collection of str
         Names of callables that may be imported as the tokeniser; see `open`.
     threads : int, optional
@@ -271,11 +271,11 @@ def open_sharded(
     NotFoundError
         If the set was not finished, or a shard is missing.
     CorruptError
-        If a shard has another number of documents than the set was finished with.
+        If the number of documents in a shard changed after `finish_sharded`.
     OptionError
-        If a shard has other options than the set was finished with.
+        If the options of a shard changed after `finish_sharded`.
     FormatError
-        If a directory is no shard of the set.
+        If `path` is one database, or contains a directory that is none of its shards.
     ReadOnlyError
         If `mode` is not "r".
 
@@ -306,7 +306,8 @@ def _gathered(searcher: ShardSearcher, where: Where | None, *, has_metadata: boo
     """Return a temporary database with the documents of all shards that satisfy `where`.
 
     Documents are in the order of the shards, and in a shard in the order of insertion.  The
-    database ends when nothing refers to it any more.  `has_metadata`: whether it needs metadata.
+    database is removed when nothing refers to it any more.  `has_metadata`: whether to copy
+    metadata.
     """
     sizes = [size for _, size in searcher.each(lambda state: state.source.data_bytes)]
     database, failures = _made(searcher, sum(sizes)), searcher.shards.failures
@@ -322,13 +323,13 @@ def _gathered(searcher: ShardSearcher, where: Where | None, *, has_metadata: boo
         searcher.shards.check_some()
     if len(failures) == left_out:
         return database
-    # A shard that is left out from now on may have been copied in part.
+    # A shard that failed meanwhile may have been copied in part.
     database.close()
     return _gathered(searcher, where, has_metadata=has_metadata)
 
 
 def _gathered_some(searcher: ShardSearcher, ids: list[Id]) -> Database:
-    """Return a temporary database with the documents `ids`, each of which is stored."""
+    """Return a temporary database with the documents `ids`, all of which must be stored."""
     database = _made(searcher, 0)
 
     def copied(state: State, some: list[Id]) -> None:
@@ -347,7 +348,7 @@ def _made(searcher: ShardSearcher, size_bytes: int) -> Database:
 
 
 def _documents(state: State, ordinals: U32, has_metadata: bool) -> Iterator[Documents]:
-    """Yield documents as they are stored, some at a time, and their packed metadata if wanted."""
+    """Yield documents in batches, as they are stored, with their packed metadata if wanted."""
     options = state.store.options
     for start in range(0, len(ordinals), COPIED_DOCUMENTS):
         part = ordinals[start : start + COPIED_DOCUMENTS]
@@ -364,7 +365,7 @@ def _documents(state: State, ordinals: U32, has_metadata: bool) -> Iterator[Docu
 
 
 def _store(database: Database, documents: Iterator[Documents], threads: int) -> None:
-    """Store documents; FullError if one database cannot number so many."""
+    """Store documents; FullError if one database has too few ordinals for them."""
     store = database._store
     for batch, metadata in documents:
         with store.state() as state:
@@ -378,7 +379,7 @@ def _store(database: Database, documents: Iterator[Documents], threads: int) -> 
 
 
 def _summed(shards: tuple[Statistics, ...]) -> FieldCounts:
-    """Return how many documents of all shards have each value of each field."""
+    """Return the number of documents in all shards with each value of each field."""
     totals: dict[str, Counter[tuple[type, Any]]] = {}
     for name, counts in (field for each in shards for field in each.fields.items()):
         own = {(type(value), value): count for value, count in counts}  # 1 is not True

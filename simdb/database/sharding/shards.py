@@ -1,7 +1,7 @@
 """Shards: the open databases of a sharded database, and the searcher that asks them for a verb.
 
-An error of a shard names it.  With missing="skip", a shard that cannot be opened or read is left
-out: a warning says so, once, and `skipped` remembers why.
+Errors name the shard.  With missing="skip", a shard that cannot be opened or read is skipped with
+one warning, and `Shards.failures` keeps its error.
 """
 
 import os
@@ -33,7 +33,7 @@ from simdb.storage import DATA_FILE, SHARDS_FILE, Shard, check_directory, closed
 
 ERROR, SKIP = "error", "skip"
 MISSING = (ERROR, SKIP)
-# What is wrong with a shard, and not with a question.
+# Errors of a shard rather than of the arguments.  After a lasting error a shard can be skipped.
 LASTING = (errors.CorruptError, errors.FormatError, errors.ReplacedError)
 PASSING = (
     errors.BusyError,
@@ -44,9 +44,9 @@ PASSING = (
 )
 FAILING = (*LASTING, *PASSING)
 PLANS_KEPT = 64
-# Queries and shards that are compared at a time.
+# Combinations of a query and a shard that are compared in one step.
 ROUTED = 1 << 18
-# No flip set costs more.
+# The highest cost of a flip set.
 ANY_COST = 255 * FINGERPRINT_BITS
 
 Result = TypeVar("Result")
@@ -66,7 +66,7 @@ class Shards:
         self.is_closed = False
         self.failures: dict[int, errors.Error] = {}
         self._open: dict[int, OpenShard] = {}
-        # A set is written once, so what plans say can be kept.
+        # A set is written once, so the results of planning stay valid.
         self._flips: dict[Criterion, Flips] = {}
         self.entries, self._digest, self.division = _listed(path)
         try:
@@ -80,7 +80,7 @@ class Shards:
 
     @property
     def count(self) -> int:
-        """The number of shards, with those that are left out."""
+        """The number of shards, including skipped shards."""
         return len(self.entries)
 
     @property
@@ -98,12 +98,12 @@ class Shards:
 
     @property
     def numbers(self) -> list[int]:
-        """The numbers of the shards that are asked."""
+        """The numbers of the shards that are not skipped."""
         self._check_open()
         return [number for number in self._open if number not in self.failures]
 
     def ask(self, number: int, function: Callable[[OpenShard], Result]) -> Result:
-        """Return the answer of one shard; an error, if it fails or was left out."""
+        """Return the answer of one shard; errors name the shard."""
         shard = self._shard(number)
         with naming(shards_file.shard_name(number), self.path, FAILING):
             return function(shard)
@@ -117,9 +117,9 @@ class Shards:
             yield state
 
     def numbers_of(self, ids: list[Id]) -> I64:
-        """Return the number of the shard that has each document, if it is stored.
+        """Return the number of the shard that would hold each document.
 
-        By fingerprints, all shards are asked.
+        If documents are divided by fingerprints, the ids are looked up in all shards.
         """
         if self.division.by == BY_ID:
             hashes = kernel.encode_ids(ids)[2]
@@ -127,17 +127,17 @@ class Shards:
         found, ask = np.full(len(ids), -1), partial(_in_state, lambda state: are_stored(state, ids))
         for number, is_there in self.each(partial(ask, 1)):
             found[is_there] = number
-        # An unknown document can be in a shard that was left out, which then says why.
+        # An unknown id may be in a skipped shard, whose error is then raised.
         found[found < 0] = next(iter(self.failures), self.numbers[0])
         return found
 
     def reached(self, sketches: Sketches, criterion: Criterion) -> dict[int, I64]:
-        """Return the positions of the queries that can have matches in each shard; one at least.
+        """Return the positions of the queries that can match in each shard; at least one shard.
 
         A match within a distance differs from the query in no more leading bits.  PSM looks up
-        headers, which begin with these bits, so it comes to another shard only by flip sets with
-        all bits in which the shard differs; the cheapest has no others.  So the answer is that of
-        all shards.
+        headers, which begin with these bits.  So it reaches another shard only by a flip set that
+        contains all bits in which the numbers of the two shards differ.  The cheapest such set
+        contains only these bits.  So asking all shards would find the same matches.
         """
         every = np.arange(len(sketches))
         if self.division.by == BY_ID or criterion.distance is None:
@@ -159,7 +159,7 @@ class Shards:
         return found or {self.numbers[0]: every[:0]}
 
     def _find_flips(self, criterion: Criterion) -> "Flips":
-        """Return which leading bits are flipped by the plan of each shard; any, if costs are 0."""
+        """Return the limits on flips in the plan of each shard; costs of 0 allow all flips."""
         found = Flips(*(np.zeros((self.count, size), np.int64) for size in (256, 1, 1)))
         found.theta[:] = ANY_COST
         for number, each in self.each(partial(_in_state, partial(_probing, criterion), 1)):
@@ -169,12 +169,12 @@ class Shards:
         return found
 
     def each(self, function: Callable[[OpenShard], Result]) -> Iterator[tuple[int, Result]]:
-        """Yield the number and the answer of one shard after the other."""
+        """Yield the number and the answer of each shard in turn."""
         for number in self.numbers:
             yield from self.answer(function, number)
 
     def change_of(self, number: int) -> str:
-        """Return how a shard differs from what the set was finished with, "" for not at all."""
+        """Return how the documents of a shard differ from the finished set; "" if they do not."""
         entry = self.entries[number]
         try:
             found, _ = self.ask(number, partial(content_of, number=number, division=self.division))
@@ -185,7 +185,7 @@ class Shards:
         return "the documents are not those that the set was finished with"
 
     def _shard(self, number: int) -> OpenShard:
-        """Return a shard; the error for which it was left out, if it was."""
+        """Return a shard; raise its error if it is skipped."""
         self._check_open()
         failure = self.failures.get(number)
         if failure is not None:
@@ -195,7 +195,7 @@ class Shards:
     def answer(
         self, function: Callable[[OpenShard], Result], number: int
     ) -> list[tuple[int, Result]]:
-        """Return the answer of a shard in a list, which is empty if the shard is left out now."""
+        """Return number and answer of a shard in a list; an empty list if the shard fails."""
         try:
             return [(number, self.ask(number, function))]
         except LASTING as error:
@@ -203,7 +203,7 @@ class Shards:
             return []
 
     def _try_to_open(self, number: int) -> None:
-        """Open a shard and compare it with its entry; leave it out if it fails and may be."""
+        """Open a shard and compare it with its entry; skip it if it fails and may be skipped."""
         entry = self.entries[number]
         try:
             shard = _opened(self.path, entry.name, self.allow)
@@ -220,10 +220,10 @@ class Shards:
         self._open[number] = shard
 
     def _leave_out(self, number: int, error: errors.Error) -> None:
-        """Ask a shard no more, with missing="skip"; otherwise raise the error."""
+        """Skip a shard from now on, with missing="skip"; otherwise raise the error."""
         if self.missing != SKIP:
             raise error
-        # An error that was raised refers to everything that its frames used.
+        # A new error, since the raised one would keep the variables of its frames in memory.
         self.failures[number] = type(error)(*error.args)
         warnings.warn(f"left out: {error}", RuntimeWarning, stacklevel=2)
 
@@ -232,16 +232,17 @@ class Shards:
             raise closed(self.path)
 
     def check_some(self) -> None:
-        """Raise the first failure if no shard is left."""
+        """Raise the error of the first shard if all shards failed."""
         if len(self.failures) == self.count:
             raise self.failures[0]
 
 
 class Flips(NamedTuple):
-    """Which leading bits are flipped to reach each shard: all in `headers`, if their cost is small.
+    """The limits on flipping leading bits to reach each shard.
 
-    `costs` int64[shards, 256]: by level, at most `theta` int64[shards, 1] together.  `headers`
-    int64[shards, 1]: a mask of the leading bits that headers have; the others are not looked at.
+    `costs` int64[shards, 256]: the cost of flipping a bit, by its level.  `theta` int64[shards, 1]:
+    the limit on the sum of costs.  `headers` int64[shards, 1]: a mask of the leading bits that
+    headers contain; other bits cost nothing.
     """
 
     costs: I64
@@ -249,9 +250,10 @@ class Flips(NamedTuple):
     headers: I64
 
     def reach(self, levels: U8, flipped: U16) -> Bools:
-        """Return which queries have the bits `flipped` in each shard: bool[n, shards].
+        """Return whether flips of each query can reach each shard: bool[n, shards].
 
-        `levels` uint8[n, width], `flipped` uint16[n, shards].
+        `levels` uint8[n, width]: levels of the leading bits.  `flipped` uint16[n, shards]: the bits
+        to flip.
         """
         differing = flipped.T & self.headers
         prices = self.costs[:, levels] * (differing[:, :, None] >> np.arange(levels.shape[1]) & 1)
@@ -259,7 +261,7 @@ class Flips(NamedTuple):
 
 
 class ShardSearcher:
-    """The states of all shards for one verb, each entered while it is asked; see `Searcher`."""
+    """A searcher over all shards, which enters each state only while asking it; see `Searcher`."""
 
     def __init__(self, shards: Shards, threads: int = 1) -> None:
         """Ask `shards`."""
@@ -274,7 +276,7 @@ class ShardSearcher:
 
     @property
     def numbers(self) -> list[int]:
-        """The numbers of the shards that are asked."""
+        """The numbers of the shards that are not skipped."""
         return self.shards.numbers
 
     def __enter__(self) -> "ShardSearcher":
@@ -282,7 +284,7 @@ class ShardSearcher:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        """Do nothing: no state is entered any more."""
+        """Do nothing, since no state is entered now."""
 
     def choose(self, values: storage.FieldValues) -> "ShardSearcher":
         """Search only documents with these values of fields from now on."""
@@ -290,15 +292,15 @@ class ShardSearcher:
         return self
 
     def each(self, function: Callable[[State], Result]) -> Iterator[tuple[int, Result]]:
-        """Yield the number of one shard after the other and what `function` returns for it."""
+        """Yield the number of each shard in turn, and the result of `function` for its state."""
         return self.shards.each(self._in(function, self.threads))
 
     def _in(self, function: Callable[[State], Result], threads: int) -> Callable[[Any], Result]:
-        """Return what calls a function with the state of a shard."""
+        """Wrap a function of a state as a function of a shard."""
         return partial(_in_state, function, threads, values=self._values)
 
     def every(self, function: Callable[[State], Result]) -> list[tuple[int, Result]]:
-        """Return the same of all shards; those that are asked at once share the threads."""
+        """Return the results of `each` for all shards, which share the threads."""
         outer = max(min(self.threads, len(self.numbers)), 1)
         ask = self._in(function, max(self.threads // outer, 1))
         found = mapped(partial(self.shards.answer, ask), self.numbers, outer)
@@ -309,7 +311,7 @@ class ShardSearcher:
     def routed(
         self, queries: Asked, function: Callable[[State, I64], Result], *, in_turn: bool = False
     ) -> Iterator[tuple[int, I64, Result]]:
-        """Yield the same of the shards that queries can reach, with their positions; in threads."""
+        """Yield number, positions of queries and result of each shard that queries can reach."""
         reached = self.shards.reached(*queries)
         outer = 1 if in_turn else max(min(self.threads, len(reached)), 1)
 
@@ -322,7 +324,7 @@ class ShardSearcher:
         self.shards.check_some()
 
     def ask(self, number: int, function: Callable[[State], Result]) -> Result:
-        """Return what `function` returns for the state of one shard."""
+        """Return the result of `function` for the state of one shard."""
         return self.shards.ask(number, self._in(function, self.threads))
 
     def numbers_of(self, ids: list[Id]) -> I64:
@@ -331,7 +333,7 @@ class ShardSearcher:
 
 
 def _listed(path: str) -> tuple[tuple[Shard, ...], str, Division]:
-    """Return the shards that a directory must have, the digest of their options, the division."""
+    """Return the entries of the shards, the digest of their options, and the division."""
     if not check_directory(path):
         raise errors.NotFoundError(
             f"there is no sharded database at {path}; write_sharded makes one"
@@ -368,7 +370,7 @@ def _opened(path: str, name: str, allow: Collection[str]) -> OpenShard:
 
 
 def _compare(shard: OpenShard, path: str, entry: Shard, digest: str) -> None:
-    """Raise an error unless a shard is as its entry in the shards file says."""
+    """Raise an error unless a shard agrees with its entry in the shards file."""
     with naming(entry.name, path, LASTING):
         found, count = options_digest(shard.store), len(shard.database)
     if found != digest:
@@ -385,7 +387,7 @@ def _compare(shard: OpenShard, path: str, entry: Shard, digest: str) -> None:
 
 
 def _check_place(shard: OpenShard, path: str, number: int, division: Division) -> None:
-    """Raise CorruptError if the first document of a shard belongs to another."""
+    """Raise CorruptError if the first document of a shard belongs to another shard."""
     name = shards_file.shard_name(number)
     with naming(name, path, LASTING):
         first = [id for id, _ in zip(shard.database, range(1), strict=False)]
@@ -409,9 +411,9 @@ def _in_state(
 
 
 def _probing(criterion: Criterion, state: State) -> Probing | None:
-    """Return how queries choose headers; None if that is not all that finds documents."""
+    """Return how queries choose headers; None if documents are also found in other ways."""
     plan = state.plan(criterion)
     probing = plan.probing
-    # Documents of no table are compared with every query; small runs have short headers.
+    # Documents outside the tables are compared with every query, and small runs have short headers.
     is_sealed = len(state.runs) == 1 and not len(state.delta.batch)
     return probing if probing is not None and probing.tables == 1 and is_sealed else None

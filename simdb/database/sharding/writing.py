@@ -1,8 +1,8 @@
 """Writing shards: all of them by one process, or each by a task of a job that runs anywhere.
 
-A shard is made beside its place and moved into it when it is complete.  The shards file is written
-last, after all shards were opened again and checked, and without it no set of shards is opened.
-Of the documents on their way into new shards, some are in memory at a time (`Filling`).
+A shard is written next to its place and moved into it when it is complete.  The shards file is
+written last, after all shards were opened again and checked.  Without that file, no set of shards
+is opened.  `Filling` holds a limited number of documents in memory on their way into new shards.
 """
 
 import os
@@ -43,10 +43,10 @@ from simdb.database.sharding.shard import (
 )
 from simdb.database.state.store import Access, Store, open_store
 
-# Documents, and bytes of them and their metadata, that are in memory before they are committed.
+# Limits on the documents in memory, and on their bytes with metadata, before they are committed.
 BUFFERED_DOCUMENTS = 1 << 20
 BUFFERED_BYTES = 1 << 28
-# What a batch has: ids and documents, or also metadata.
+# Lengths of a batch: ids and documents, or also metadata.
 PARTS = (2, 3)
 
 
@@ -86,7 +86,7 @@ def write_sharded(
         What to do with text that is not valid Unicode; see `Database.query`.
     on_error : {"raise", "skip"} or callable, default "raise"
         What to do with a document that cannot be read; see `Database.insert_many`.  Rows are
-        counted through all batches.
+        numbered across all batches.
     progress : callable or True, optional
         Called after each batch with the number of documents read; see `Database.insert_many`.
     threads : int, optional
@@ -181,7 +181,7 @@ def write_shard(
 
     Notes
     -----
-    A task may run twice, even twice at once.  The attempt that is complete first is kept.  A later
+    A task may run twice, even twice at once.  The first attempt to complete is kept.  A later
     attempt with the same documents changes nothing and returns the same shard.
 
     A killed attempt leaves a directory with a name that ends in ".writing", which `finish_sharded`
@@ -236,10 +236,10 @@ def finish_sharded(
     shards : int
         Number of shards.
     shard_by : {"id", "fingerprint"}, default "id"
-        What decides to which shard a document belongs, as the shards were written.
+        What decides to which shard a document belongs, as in `write_shard`.
     reports : iterable of Shard, optional
         The results of all calls of `write_shard`.  Every shard must hold exactly the documents that
-        its task has written.
+        its task reported.
     deep : bool, default False
         Compare every checksum and table as well.
     threads : int, optional
@@ -266,8 +266,8 @@ def finish_sharded(
     Notes
     -----
     All documents are read: each must belong to its shard, and all shards must have the same
-    options.  By fingerprints, no id may be in two shards; that check takes 16 bytes of memory for
-    each document.  An error names the shard.
+    options.  With shard_by="fingerprint", no id may be in two shards; this check takes 16 bytes of
+    memory per document.  An error names the shard.
     """
     division = Division.checked(shards, shard_by)
     flag("deep", deep)
@@ -299,7 +299,7 @@ def finish_sharded(
 
 
 class _WaitingDocuments:
-    """The documents of one shard that are not committed yet, and a digest of all of them."""
+    """The documents of one shard that are not yet committed, and a digest of all its documents."""
 
     def __init__(self) -> None:
         self.batches: list[storage.StoredBatch] = []
@@ -309,7 +309,7 @@ class _WaitingDocuments:
 
 
 class Filling:
-    """New databases that are being filled, in the directories of the numbers that are given."""
+    """A set of new databases that are being filled, each in the directory of its number."""
 
     def __init__(
         self,
@@ -321,9 +321,9 @@ class Filling:
         errors: ErrorsName,
         threads: int,
     ) -> None:
-        """Create the databases, empty, all with the same `options`.
+        """Create empty databases, all with the same `options`.
 
-        `skipped` takes the documents that cannot be read, by their rows in all batches.
+        `skipped` collects the documents that cannot be read, by row across all batches.
         """
         if isinstance(options, Options) and options.keeps_clusters:
             raise OptionError(
@@ -365,7 +365,7 @@ class Filling:
         self._commit()
 
     def finish(self) -> dict[int, storage.Shard]:
-        """Make one run of each database, and return what each holds, by the number of the shard."""
+        """Compact each database into one run, and return the entries of the shards by number."""
         for directory in self._directories.values():
             with _opened(directory, "w", None) as store:
                 compaction.compact(store, self._threads)
@@ -403,7 +403,7 @@ class Filling:
             self._commit()
 
     def _readable(self, ids: Any, documents: Any, metadata: Any) -> tuple[Any, Any, Any]:
-        """Return ids, sketches and metadata of the documents of a batch that can be read."""
+        """Return ids, sketches and metadata of the readable documents of a batch."""
         first, listed = self._read, states.incoming.as_list(ids, "ids")
         self._read += len(listed)
         own = Skipped(lambda row, id, reason: self._skipped.add(first + row, id, reason))
@@ -415,7 +415,7 @@ class Filling:
         return found
 
     def _commit(self) -> None:
-        """Store what is in memory, shard by shard."""
+        """Store the documents in memory, shard by shard."""
         for number, waiting in self._waiting.items():
             if waiting.count:
                 batch = storage.StoredBatch.joined(waiting.batches)
@@ -426,7 +426,7 @@ class Filling:
 
 
 def _as_written(place: str, number: int, division: Division, written: storage.Shard) -> Inspected:
-    """Open a new shard again; CorruptError unless it holds what was written."""
+    """Read a new shard again and return it; CorruptError unless it holds what was written."""
     found = inspect(os.path.dirname(place), number, division, place=place)
     if found.shard != written:
         raise CorruptError(
@@ -444,7 +444,7 @@ def _checked_path(path: str | os.PathLike[str]) -> str:
 
 
 def _expected(reports: Iterable[storage.Shard] | None, shards: int) -> dict[str, storage.Shard]:
-    """Return the reports by the name of the shard; InputError if they are not those of a job."""
+    """Return the reports by the name of the shard; InputError unless each shard has exactly one."""
     if reports is None:
         return {}
     listed = list(reports)
