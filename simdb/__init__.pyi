@@ -41,12 +41,14 @@ from simdb.core.matches import (
     SharedSpan as SharedSpan,
     Verification as Verification,
 )
+from simdb.core.memory import Budget as Budget
 from simdb.core.options import (
     Bits as Bits,
     Minhash as Minhash,
     Options as Options,
     Search as Search,
     Simhash as Simhash,
+    Unit as Unit,
 )
 from simdb.core.reports import (
     Advice as Advice,

@@ -35,7 +35,7 @@ from simdb.core.choices import KEEP, NullName, PolicyName, RuleName, VerifyName
 from simdb.core.errors import OptionError
 from simdb.core.fields import checked_field
 from simdb.core.memory import check_memory
-from simdb.core.options import SEEN
+from simdb.core.options import DOCUMENT, SEEN, UNITS
 from simdb.core.text_sketch import UNITS as TOKEN_UNITS
 from simdb.core.threads import thread_count
 from simdb.core.values import dataclass, replace
@@ -101,7 +101,7 @@ class StoreOptions:
         Raises OptionError for a database with another sketch or without features, and NotFoundError
         if there is none and --existing is given.
         """
-        path, has_parts = self.db or "", given.unit != jobs.DOCUMENT
+        path, has_parts = self.db or "", given.unit.name != DOCUMENT
 
         def make_options() -> simdb.Options:
             made = sketch_options.make_sketch(sketch)
@@ -219,7 +219,7 @@ class ResultOptions:
             raise OptionError("--report names a file, such as --report removed.html")
         if self.report is not None:
             jobs.check_page(self.report)
-        if self.show is not None and unit != jobs.DOCUMENT:
+        if self.show is not None and unit != DOCUMENT:
             raise OptionError("--show shows texts that are alike; leave it out with --unit")
         return None if self.groups is None else files.output_format(self.groups, "--groups")
 
@@ -235,7 +235,7 @@ class ResultOptions:
         That has a row for each duplicate.
         """
         has_texts = self.show is not None
-        if given.unit != jobs.DOCUMENT:
+        if given.unit.name != DOCUMENT:
             return PART_COLUMNS, PART_COLUMNS
         if has_database:
             columns = (*MATCH_COLUMNS, "text", "match_text") if has_texts else MATCH_COLUMNS
@@ -271,7 +271,7 @@ def dedup(
         ExitStack() as held,
         _opened_against(given, sketch, progress, allow) as (reference, other),
     ):
-        reading, has_parts = replace(given.reading, origins=origins), given.unit != jobs.DOCUMENT
+        reading, has_parts = replace(given.reading, origins=origins), given.unit.name != DOCUMENT
         own = given.own_files
         intake = Intake.of(given.sources, reading, progress, excluded=own, has_parts=has_parts)
         survivors = given.kept.opened(outputs, reading, has_links=results.link)
@@ -289,7 +289,7 @@ def dedup(
             question=replace(given.question, watch=partial(_watch, progress)),
             batches=partial(_batches, intake, duplicates, reading, has_parts=has_parts),
             documents=lambda: intake.documents, rule=keeping.parse(duplicates.keep, "--keep"),
-            unit=given.unit, min_words=given.min_words, text=reading.text_field,
+            unit=given.unit, text=reading.text_field,
             reference=reference, database=opened if has_database else None,
             begin_write=lambda database: begin_write(database, progress),
             run=store.run_name(given.sources) or (jobs.NAMELESS if has_parts else None),
@@ -313,8 +313,7 @@ class GivenRun(NamedTuple):
     sources: list[str]
     against: list[str]
     question: jobs.DedupQuestion
-    unit: str
-    min_words: int
+    unit: simdb.Unit
     kept: KeptOutput
     groups_form: files.Format | None
     reading: files.SourceOptions
@@ -344,22 +343,20 @@ def _checked(
         results.paths, sources, staying, [store.db, *databases], kept=["--output"],
         in_place=results.in_place,
     )  # fmt: skip
-    unit = taken_unit(sketch)
-    if reading.digits and unit != jobs.DOCUMENT:
+    unit = taken_unit(sketch, given.min_words)
+    if reading.digits and unit.name != DOCUMENT:
         raise OptionError("--unit drops parts of texts, and hashes have none; leave it out")
     others = {"--verify": given.verify is not None, "--texts": given.texts is not None}
-    asked = given.min_words, question, given.keep, given.against, store.db, others
-    min_words = jobs.checked_unit(unit, *asked)
+    asked = question, given.keep, given.against, store.db, others
+    jobs.checked_unit(unit, *asked)
     store.check()
-    groups_form = results.check(unit)
+    groups_form = results.check(unit.name)
     kept = KeptOutput.of(results.output, sources, staying, reading)
     reading = given.reading(kept.reading(reading), question)
-    if unit != jobs.DOCUMENT:
+    if unit.name != DOCUMENT:
         _check_parts(reading, kept)
     own_files = [*filter(None, [store.db]), *files.side_files(*results.paths.values())]
-    return GivenRun(
-        sources, against, question, unit, min_words, kept, groups_form, reading, own_files
-    )
+    return GivenRun(sources, against, question, unit, kept, groups_form, reading, own_files)
 
 
 @dataclass(slots=True)
@@ -413,14 +410,15 @@ class ShownRows:
             print_note(self.row_file.note("there are no duplicates"))
 
 
-def taken_unit(sketch: sketch_options.Given) -> str:
-    """Return the unit that --unit asks for, and take it from the options of the sketch.
+def taken_unit(sketch: sketch_options.Given, min_words: int | None) -> simdb.Unit:
+    """Return the parts that --unit asks for, and take it from the options of the sketch.
 
-    There --unit says what a token is; then the unit is a document.
+    If --unit names a token, it is left there, and documents are whole.
     """
-    given = sketch.get("unit", jobs.DOCUMENT)
-    one_of("--unit", given, (*jobs.UNITS, *TOKEN_UNITS))
-    return jobs.DOCUMENT if given in TOKEN_UNITS else str(sketch.pop("unit", jobs.DOCUMENT))
+    given = sketch.get("unit", DOCUMENT)
+    one_of("--unit", given, (*UNITS, *TOKEN_UNITS))
+    name = DOCUMENT if given in TOKEN_UNITS else sketch.pop("unit", DOCUMENT)
+    return simdb.Unit(name, min_words)
 
 
 def _check_parts(reading: files.SourceOptions, kept: KeptOutput) -> None:

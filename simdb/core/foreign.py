@@ -81,7 +81,7 @@ def _answer(verb: Callable[..., Any], given: dict[str, Any], error: TypeError) -
     name = verb.__name__
     shown = name if name != INIT else verb.__qualname__.split(".")[-2]
     for word in given:
-        own = own_word(word)
+        own = own_word(f"{name}.{word}") or own_word(word)
         if name == "open":
             own = _within_options(word, own)
         if own and str(error).endswith(f"{name}() got an unexpected keyword argument {word!r}"):

@@ -19,6 +19,8 @@ import numpy as np
 from simdb.core.checks import is_whole, shown
 from simdb.core.dtypes import U32, Array
 from simdb.core.errors import OptionError
+from simdb.core.threads import thread_count
+from simdb.core.values import dataclass
 
 # Less would not hold the blocks of a few threads.
 MEMORY_LEAST = 1 << 26
@@ -32,6 +34,54 @@ UNKNOWN = 1 << 62
 CONTROL = Path("/sys/fs/cgroup")
 # The file that has the limit of a control group, under each kind of root.
 LIMITS = ((CONTROL, "memory.max"), (CONTROL / "memory", "memory.limit_in_bytes"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The number of threads and the memory of a call, for its argument `threads`.
+
+    Parameters
+    ----------
+    threads : int, optional
+        Number of threads; see `Database.insert_many`.
+    memory : int, optional
+        Number of bytes to hold of documents that are read or compared, at least 2**26 (64 MiB), in
+        addition to some 64 bytes for each document; the rest waits in temporary files.
+
+    Raises
+    ------
+    OptionError
+        If a value is impossible.
+
+    Notes
+    -----
+    Half of `memory` is for blocks of files that are being read, half for columns with a value for
+    each document, such as its place in a file.  If not given, 64 MiB of each of at most seven
+    columns are held, and blocks of 4 MiB.  Texts that are not in files are not counted.
+
+    Examples
+    --------
+    >>> budget = simdb.Budget(threads=2, memory=2**28)
+    >>> simdb.deduplicate(["a page about ships", "A page about ships!"], threads=budget).data
+    ['a page about ships']
+    """
+
+    threads: int | None = None
+    memory: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raise OptionError for an impossible value."""
+        thread_count(self.threads)
+        check_memory("memory", self.memory)
+
+
+def budget_of(threads: Any) -> tuple[int, int | None]:
+    """Return the number of threads and of bytes that the `threads` argument of a verb means.
+
+    Raises OptionError for an impossible value.
+    """
+    use = threads if isinstance(threads, Budget) else Budget(threads=threads)
+    return thread_count(use.threads), use.memory
 
 
 def check_memory(name: str, memory: object) -> None:

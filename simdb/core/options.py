@@ -46,6 +46,8 @@ HEADER_OFFSET_LEAST, USUAL_HEADER_OFFSET = -4, -1
 TABLES_MAX = 64  # more tables are of no use: C(8, 4) is 70
 POLYTOPES_MAX = 16
 USUAL_POLYTOPES = 4
+UNITS = DOCUMENT, PARAGRAPH, LINE, SENTENCE = get_args(choices.PartName)
+MIN_WORDS_MOST = 1 << 20
 _OF_SKETCH: Any = None
 # Defaults of block permutations.  Queries with weights need one table only.
 USUAL_BLOCKS, WEIGHTED_BLOCKS, USUAL_LEADING, USUAL_DISTANCE = 4, 1, 1, 3
@@ -887,6 +889,45 @@ def sketch_of_bytes(size: int) -> Minhash:
     one_of("bytes", size, SKETCH_BYTES)
     bits = 2  # 1 bit hardly estimates better, but takes twice the minima and more tables
     return Minhash(permutations=size * 8 // bits, stored_bits=bits)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The parts of texts that `simdb.deduplicate` compares.
+
+    `unit="paragraph"` means `unit=simdb.Unit("paragraph")`.
+
+    Parameters
+    ----------
+    name : {"document", "paragraph", "line", "sentence"}
+        The part.
+    min_words : int, optional
+        Number of words from which a part is compared; shorter parts are always kept.  5 if not
+        given; "document" has none.
+
+    Raises
+    ------
+    OptionError
+        If a value is impossible.
+
+    Examples
+    --------
+    >>> pages = ["All rights reserved.\\nA page about ships.", "All rights reserved.\\nRivers."]
+    >>> simdb.deduplicate(pages, unit=simdb.Unit("line", min_words=3)).data
+    ['All rights reserved.\\nA page about ships.', 'Rivers.']
+    """
+
+    name: choices.PartName
+    min_words: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raise OptionError for an impossible value."""
+        one_of("unit", self.name, UNITS)
+        if self.min_words is None:
+            return
+        whole("min_words", self.min_words, 1, MIN_WORDS_MOST)
+        if self.name == DOCUMENT:
+            raise OptionError("min_words= is for parts; give the unit paragraph, line or sentence")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

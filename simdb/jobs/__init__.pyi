@@ -24,9 +24,7 @@ from simdb.jobs.deduplication.reference import (
 )
 from simdb.jobs.deduplication.result import InMemory as InMemory
 from simdb.jobs.deduplication.sieve import (
-    DOCUMENT as DOCUMENT,
     NAMELESS as NAMELESS,
-    UNITS as UNITS,
     checked_unit as checked_unit,
 )
 from simdb.jobs.deduplication.stars import decided_in_order as decided_in_order

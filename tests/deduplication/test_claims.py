@@ -113,7 +113,8 @@ def test_ids_that_cannot_be_stored_are_refused_and_nothing_is_stored(tmp_path):
 
 def test_other_sketches_than_those_of_the_database_are_refused(tmp_path):
     path = tmp_path / "seen.simdb"
-    simdb.deduplicate(["a text"], db=path, options=simdb.Options(blocks=5))
+    with simdb.open(path, options=simdb.Options(blocks=5)) as db:
+        simdb.deduplicate(["a text"], db=db)
 
     with pytest.raises(simdb.OptionError, match="leave out sketch="):
         simdb.deduplicate(["a text"], db=path, sketch=simdb.Minhash())

@@ -137,14 +137,6 @@ def test_the_usual_threshold_is_that_of_sets_whatever_the_sketch_weighs(sketch):
     assert alone.verification.least == 0.8
 
 
-def test_a_cosine_in_the_options_is_converted_for_sets():
-    options = simdb.Options(sketch=simdb.Simhash(weighting="tf"), similarity=0.92)
-
-    found = simdb.deduplicate([BASE, BASE[:-4]], rule="contained", options=options)
-
-    assert found.verification.least == 0.852  # .92 / (2 - .92)
-
-
 def test_the_longer_of_two_stays_though_the_shorter_comes_first():
     found = simdb.deduplicate([BASE, BASE + " more"], rule="contained", keep="first")
 

@@ -65,8 +65,6 @@ def test_any_sketch_finds_the_same_survivors(sketch):
     found = exact(TEXTS, sketch=sketch)
 
     assert found.kept.tolist() == exact(TEXTS).kept.tolist()
-    options = simdb.Options(sketch=sketch)
-    assert exact(TEXTS, options=options).kept.tolist() == found.kept.tolist()
 
 
 @pytest.mark.parametrize("recall", [None, 1.0])
@@ -194,8 +192,6 @@ def test_if_more_than_a_share_would_be_removed_nothing_is(tmp_path, has_database
         ({"distance": 3}, "verify='estimate'"),
         ({"sketch": simdb.Simhash.moz()}, "verify='estimate'"),
         ({"sketch": "simhash"}, "sketch must be a simdb.TextSketch"),
-        ({"options": simdb.Simhash()}, "options must be a simdb.Options"),
-        ({"sketch": simdb.Simhash(), "options": simdb.Options()}, "not both"),
         ({"threads": 0}, "threads must be"),
         ({"progress": 3}, "progress must be"),
         ({"similarity": 3}, "similarity must be"),

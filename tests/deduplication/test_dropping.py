@@ -173,8 +173,6 @@ def test_the_sketch_says_which_words_are_equal():
     ("arguments", "message"),
     [
         ({"unit": "word"}, "unit must be one of"),
-        ({"min_words": 3}, "min_words= is for parts"),
-        ({"unit": "line", "min_words": 0}, "min_words must"),
         ({"unit": "line", "similarity": 0.5, "db": "x"}, "similarity= with db= is for whole"),
         ({"unit": "line", "similarity": 1.5}, "similarity must"),
         ({"unit": "line", "keep": "last"}, "keep= is for whole documents"),
@@ -186,6 +184,30 @@ def test_the_sketch_says_which_words_are_equal():
 def test_arguments_that_contradict_are_refused(arguments, message):
     with pytest.raises(OptionError, match=message):
         simdb.deduplicate(TEXTS, **arguments)
+
+
+@over(
+    ("arguments", "message"),
+    [
+        ({"name": "word"}, "unit must be one of"),
+        ({"name": "document", "min_words": 3}, "min_words= is for parts"),
+        ({"name": "line", "min_words": 0}, "min_words must"),
+    ],
+)
+def test_a_unit_with_an_impossible_value_is_refused(arguments, message):
+    with pytest.raises(OptionError, match=message):
+        simdb.Unit(**arguments)
+
+
+def test_a_unit_says_from_how_many_words_on_parts_are_compared():
+    texts = ["one two three four\nfirst", "one two three four\nsecond"]
+
+    found = [
+        simdb.deduplicate(texts, unit=unit).data[1].splitlines()
+        for unit in ("line", simdb.Unit("line"), simdb.Unit("line", min_words=4))
+    ]
+
+    assert found == [["one two three four", "second"]] * 2 + [["second"]]
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.jsonl"])

@@ -37,9 +37,8 @@ def near_copies(seed, count=40):
 
 def deduplicate(texts, similarity=LEAST, **settings):
     return simdb.deduplicate(
-        texts, similarity=similarity, options=simdb.Options(sketch=simdb.Simhash(shingle=1)),
-        **settings,
-    )  # fmt: skip
+        texts, similarity=similarity, sketch=simdb.Simhash(shingle=1), **settings
+    )
 
 
 def summary(found):

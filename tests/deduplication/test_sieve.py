@@ -23,7 +23,7 @@ COUNTS = {"\u4e2d\u6587": 2}
 
 def sieved(texts, *, size=3, threads=1, min_words=2, sketch=WORDWISE, similarity=None):
     """Return what is left of each text, None of those that are dropped."""
-    sieve = Sieve(sketch, "line", min_words, DedupQuestion(similarity, threads=threads))
+    sieve = Sieve(sketch, simdb.Unit("line", min_words), DedupQuestion(similarity, threads=threads))
     batches = (texts[start : start + size] for start in range(0, len(texts), size))
     assert sum(1 for _ in sieve.read(batches)) == -(-len(texts) // size)
     dropped = sieve.decide()
@@ -121,14 +121,14 @@ def test_a_document_without_a_word_left_is_dropped():
 
 
 def test_a_message_names_the_document():
-    sieve = Sieve(Simhash(), "line", 2, DedupQuestion())
+    sieve = Sieve(Simhash(), simdb.Unit("line", 2), DedupQuestion())
 
     with pytest.raises(InputError, match="document 3 "):
         list(sieve.read([["a\nb\nc", "d"], ["e\nf", "g\n\ud800"]]))
 
 
 def test_invalid_bytes_are_replaced_if_that_is_asked_for():
-    sieve = Sieve(Simhash(), "line", 1, DedupQuestion(errors="replace"))
+    sieve = Sieve(Simhash(), simdb.Unit("line", 1), DedupQuestion(errors="replace"))
 
     list(sieve.read([[b"one \xff two\n", "one \ufffd two\nthree"]]))
 
@@ -136,7 +136,7 @@ def test_invalid_bytes_are_replaced_if_that_is_asked_for():
 
 
 def test_a_text_that_was_changed_is_refused():
-    sieve = Sieve(Simhash(), "line", 1, DedupQuestion())
+    sieve = Sieve(Simhash(), simdb.Unit("line", 1), DedupQuestion())
     list(sieve.read([["one\ntwo\none"]]))
 
     with pytest.raises(InputError, match="not what it was"):

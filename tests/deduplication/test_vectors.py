@@ -220,7 +220,7 @@ def test_what_is_no_vector_is_named_with_the_remedy(data, message):
         ({"verify": "numbers"}, "compares texts"),
         ({"policy": "connected"}, "policy='connected' needs verify='estimate'"),
         ({"distance": 3}, "distance= needs verify='estimate'"),
-        ({"sketch": simdb.Simhash()}, "sketch= and options= needs verify='estimate'"),
+        ({"sketch": simdb.Simhash()}, "sketch= needs verify='estimate'"),
         ({"similarity": 1.5}, "similarity must be"),
         ({"recall": 0}, "recall must be"),
         ({"keep": "longest"}, "vectors have one length"),

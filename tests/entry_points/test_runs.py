@@ -181,7 +181,7 @@ def test_both_give_files_to_one_conductor(tmp_path, monkeypatch, words):
     jobs = []
 
     def noted(job):
-        jobs.append((job.sources, job.unit, job.min_words))
+        jobs.append((job.sources, job.unit))
         return run_job(job)
 
     monkeypatch.chdir(tmp_path)

@@ -8,8 +8,7 @@ from hypothesis import given, strategies as st
 from simdb.core import kernel
 from simdb.core.decoding import text_column
 from simdb.core.errors import InputError
-from simdb.core.options import Simhash
-from simdb.jobs.deduplication.sieve import LINE, PARAGRAPH, SENTENCE
+from simdb.core.options import LINE, PARAGRAPH, SENTENCE, Simhash
 from simdb.sketch.winnowing import WordOrder
 
 UNITS = (PARAGRAPH, LINE, SENTENCE)

@@ -179,5 +179,5 @@ def test_lenient_sketches_of_look_alikes_are_equal_by_every_way(open_database, t
         for found in database.query_many(copies):
             assert next(iter(found)).similarity == 1
         assert {database.query(each)[0].similarity for each in copies} == {1}
-    result = simdb.deduplicate(texts + copies, options=simdb.Options(sketch=LENIENT))
+    result = simdb.deduplicate(texts + copies, sketch=LENIENT)
     assert len(result.removed_ids) == 4

@@ -87,8 +87,8 @@ OF_TRANSACTIONS: dict[str, tuple[str, ...]] = {
 }
 DEDUPLICATE = (
     "data", "text", "id", "keep", "similarity", "distance", "recall", "rule", "lose", "verify",
-    "policy", "against", "db", "run", "unit", "min_words", "sketch", "options", "on_null",
-    "max_share", "memory", *DECODING, "on_error", "threads", "progress",
+    "policy", "against", "db", "run", "unit", "sketch", "on_null", "max_share",
+    *DECODING, "on_error", "threads", "progress",
 )  # fmt: skip
 VERBS = READING | WRITING | CARE | OF_TRANSACTIONS | {"deduplicate": DEDUPLICATE}
 
@@ -109,8 +109,6 @@ OPTIONS: dict[str, str] = {
     "errors": "--errors", "id": "--id-field", "ids": "ID...", "incremental": "--incremental",
     "k": "--nearest", "keep": "--keep",
     "limit": "--limit", "lose": "--lose", "match": "--match", "max_share": "--max-share",
-    "memory": "--memory",
-    "min_words": "--min-words",
     "metadata": "--metadata",
     "n": "--documents", "on_null": "--on-null", "on_conflict": "--on-conflict",
     "on_error": "--on-error", "other": "FROM...",
@@ -124,7 +122,6 @@ OPTIONS: dict[str, str] = {
 }  # fmt: skip
 NOT_IN_COMMANDS: dict[str, str] = {
     "accept": "a function, which only programs have",
-    "options": "the options of the sketch are options of the command",
     "progress": "drawn on a terminal",
     "sketch": "its options are options of the command",
     "threads": "SIMDB_THREADS says it for all commands",
@@ -170,8 +167,7 @@ SPARK: dict[str, tuple[str, dict[str, str]]] = {
     "drop_duplicates": ("deduplicate", {
         "data": "df", "against": "a reference need not be spread over a cluster",
         "db": "one job sees all rows", "run": "there is no database",
-        "options": "nothing is stored", "unit": "documents are whole",
-        "min_words": "documents are whole", "memory": "Spark has settings of its own",
+        "unit": "documents are whole",
         "encoding": "Spark has only valid text", "errors": "Spark has only valid text",
     }),
     "query": ("query_many", {

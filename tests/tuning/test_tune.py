@@ -412,6 +412,11 @@ def test_advice_has_the_options_and_says_why():
     assert simdb.fingerprint(written[0], sketch).bits
 
 
+def deduplicated(texts, advice):
+    made = advice.options
+    return simdb.deduplicate(texts, sketch=made.sketch, similarity=made.similarity)
+
+
 def test_advice_for_words_of_two_scripts_makes_look_alikes_equal():
     originals = texts(40, 3)
     copies = [each.replace("a", "\u0430").replace("e", "\u0435") for each in originals]
@@ -421,7 +426,7 @@ def test_advice_for_words_of_two_scripts_makes_look_alikes_equal():
     assert advice.options.sketch.normalisation == "lenient"
     assert "--normalisation lenient --marks drop" in advice.flags
     assert "50% of them have words of two scripts" in advice.reason
-    assert len(simdb.deduplicate(originals + copies, options=advice.options).removed_ids) == 40
+    assert len(deduplicated(originals + copies, advice).removed_ids) == 40
 
 
 def test_advice_finds_copies_with_wrong_letters():
@@ -433,7 +438,7 @@ def test_advice_finds_copies_with_wrong_letters():
 
     read = [misread(text) for text in originals for _ in range(2)]
     advice = simdb.tune(read)
-    found = simdb.deduplicate(read, options=advice.options)
+    found = deduplicated(read, advice)
 
     pairs = list(zip(found.removed_ids.tolist(), found.representatives.tolist(), strict=True))
     assert len(simdb.deduplicate(read)) == 200

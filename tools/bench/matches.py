@@ -110,8 +110,8 @@ def runs(record: Record, count: int, chance: Random) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path, settings = f"{folder}/db", simdb.Options(features=features)
             parts = [texts[at : at + each] for at in range(0, len(texts), each)]
-            kept = [simdb.deduplicate(part, db=path, options=settings).kept for part in parts]
-            with simdb.open(path) as database:
+            with simdb.open(path, options=settings) as database:
+                kept = [simdb.deduplicate(part, db=database).kept for part in parts]
                 database.compact()
                 size = database.stats().live_bytes / len(database)
         found = set(np.flatnonzero(~np.concatenate(kept)).tolist())

@@ -18,12 +18,13 @@ from simdb.core.decoding import UTF8, as_text, known_encoding
 from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import InputError, OptionError
 from simdb.core.fields import Field, FieldName, checked_field, field_named, value_text
-from simdb.core.memory import check_memory
+from simdb.core.foreign import answering
+from simdb.core.memory import Budget, budget_of
 from simdb.core.options import Minhash, Simhash
 from simdb.core.progress import Progress, Report, report_of
 from simdb.core.skipped import Skipped
 from simdb.core.text_sketch import TextSketch
-from simdb.core.threads import mapped, thread_count
+from simdb.core.threads import mapped
 from simdb.database import numbered
 from simdb.jobs.decontamination.items import NGRAM, ItemPart, Items, LeakRule, Scan
 from simdb.jobs.decontamination.judge import LeakJudge
@@ -55,6 +56,7 @@ ACTIONS = DROP, CUT, MARK = ("drop", "cut", "mark")
 MARKS_FIELD = "leaks"  # which a marked record has
 
 
+@answering
 def decontaminate(
     data: Any,
     *,
@@ -69,11 +71,10 @@ def decontaminate(
     action: choices.ActionName = "drop",
     sketch: Simhash | Minhash | None = None,
     on_null: choices.NullName = "keep",
-    memory: int | None = None,
     encoding: str = UTF8,
     errors: choices.ErrorsName = "strict",
     on_error: choices.OnError = "raise",
-    threads: int | None = None,
+    threads: int | Budget | None = None,
     progress: Progress | None = None,
 ) -> Decontaminated:
     """Find the items of a reference, such as a test set, in data, and remove them.
@@ -112,16 +113,14 @@ def decontaminate(
         How texts are cut and cleaned.
     on_null : {"keep", "drop", "error"}, default "keep"
         What to do with rows without a text.
-    memory : int, optional
-        Number of bytes to hold in memory.
     encoding : str, default "utf-8"
         The encoding of bytes and files; see `Database.query`.
     errors : {"strict", "replace"}, default "strict"
         What to do with text that is not valid Unicode; see `Database.query`.
     on_error : {"raise", "skip"} or callable, default "raise"
         What to do with a row that cannot be read; see `Database.insert_many`.
-    threads : int, optional
-        Number of threads; see `Database.insert_many`.
+    threads : int or Budget, optional
+        Number of threads, and of bytes held in memory; see `simdb.deduplicate`.
     progress : callable or True, optional
         Called with the number of documents; see `Database.insert_many`.
 
@@ -158,16 +157,16 @@ def decontaminate(
     rule = LeakRule(ngram, coverage, common, numbers)
     one_of("action", action, ACTIONS)
     one_of("on_null", on_null, choices.ON_NULL)
-    check_memory("memory", memory)
+    count, memory = budget_of(threads)
     cutting = sketch_of_texts("decontaminate", sketch, data, against)
     text = checked_field("text", text, "action='cut'" * (action == CUT))
     skipped, how = Skipped(on_error), (known_encoding(encoding), errors)
     parts = parts_of(against, text, id, fields, *how, skipped.other())
-    search = ItemSearch(parts, cutting, rule, errors=errors, threads=thread_count(threads))
+    search = ItemSearch(parts, cutting, rule, errors=errors, threads=count)
     staying = {"in against=": files.expanded(paths_of(against) or ())}
     call = _CleaningCall(search, text, id, action, on_null, report_of(progress), staying, skipped)
     if (paths := paths_of(data)) is not None:
-        reading = reading_of(id, text, *how, on_null, threads=threads, memory=memory)
+        reading = reading_of(id, text, *how, on_null, threads=count, memory=memory)
         return call.of_files(paths, reading)
     rows = rows_of(data, skipped)
     texts = readable_texts(rows.texts(text), skipped, cutting, *how)

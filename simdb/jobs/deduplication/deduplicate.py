@@ -18,11 +18,12 @@ from simdb.core.dtypes import I64, Bools
 from simdb.core.errors import Error, FormatError, InputError, NotFoundError, OptionError
 from simdb.core.fields import FieldName, checked_field, field_named
 from simdb.core.foreign import answering
-from simdb.core.options import NO_TIMES, SEEN, AnySketch, Bits, Minhash, Options, Simhash
+from simdb.core.memory import Budget, budget_of
+from simdb.core.options import DOCUMENT, NO_TIMES, SEEN, AnySketch, Bits, Options, Unit
 from simdb.core.progress import Progress, report_of
 from simdb.core.skipped import Skipped, check_balance
 from simdb.core.text_sketch import TextSketch
-from simdb.core.threads import bounded, thread_count
+from simdb.core.threads import bounded
 from simdb.core.values import dataclass, replace
 from simdb.database import as_list, note_unstorable
 from simdb.files import Staying
@@ -64,7 +65,7 @@ from simdb.jobs.deduplication.rows import (
     readable_texts,
     rows_of,
 )
-from simdb.jobs.deduplication.sieve import DOCUMENT, Sieve, UnitKeys, checked_unit
+from simdb.jobs.deduplication.sieve import Sieve, UnitKeys, checked_unit
 from simdb.sketch import hash_bits, likely_bits
 
 DatabaseLike: TypeAlias = "database.Database | str | os.PathLike[str]"
@@ -87,17 +88,14 @@ def deduplicate(
     against: Any = None,
     db: "database.Database | str | os.PathLike[str] | None" = None,
     run: str | None = None,
-    unit: choices.PartName = "document",
-    min_words: int | None = None,
-    sketch: Simhash | Minhash | Bits | None = None,
-    options: Options | None = None,
+    unit: choices.PartName | Unit = "document",
+    sketch: AnySketch | None = None,
     on_null: choices.NullName = "keep",
     max_share: float | None = None,
-    memory: int | None = None,
     encoding: str = UTF8,
     errors: choices.ErrorsName = "strict",
     on_error: choices.OnError = "raise",
-    threads: int | None = None,
+    threads: int | Budget | None = None,
     progress: Progress | None = None,
 ) -> Deduplicated[Given]:
     """Remove the near-duplicates from data.
@@ -141,33 +139,30 @@ def deduplicate(
     db : Database, str or path, optional
         A database of earlier rows, created if missing.  A row is removed if it matches a stored
         document or a kept row, or has the id and sketch of a stored one.  All other rows are
-        stored, all or none of them.  Without `id`, texts make the ids.
+        stored, all or none of them.  Without `id`, texts make the ids.  For other options than the
+        default, give `simdb.open(path, options=...)`.
     run : str, optional
         A name of this call.  A later call of the same run, or without a name of the same ids,
         removes the same rows.
-    unit : {"document", "paragraph", "line", "sentence"}, default "document"
-        Remove repeated parts of texts rather than whole texts.
-    min_words : int, optional
-        Number of words from which a part is compared; 5 if not given.  A part is removed if an
-        earlier part has the same words or, with `similarity`, is similar enough.
+    unit : {"document", "paragraph", "line", "sentence"} or Unit, default "document"
+        Remove repeated parts of texts rather than whole texts.  A part of 5 words or more is
+        removed if an earlier part has the same words or, with `similarity`, is similar enough.
+        `simdb.Unit("paragraph", min_words=8)` says from how many words on.
     sketch : Simhash, Minhash or Bits, optional
         How documents are sketched and cut into shingles.
-    options : Options, optional
-        The options of a new `db`.
     on_null : {"keep", "drop", "error"}, default "keep"
         What to do with rows without a text.
     max_share : float, optional
         The largest share of rows that may be removed; OptionError if more would be.
-    memory : int, optional
-        Number of bytes to hold in memory.
     encoding : str, default "utf-8"
         The encoding of bytes and files; see `Database.query`.
     errors : {"strict", "replace"}, default "strict"
         What to do with text that is not valid Unicode; see `Database.query`.
     on_error : {"raise", "skip"} or callable, default "raise"
         What to do with a row that cannot be read; see `Database.insert_many`.
-    threads : int, optional
-        Number of threads; see `Database.insert_many`.
+    threads : int or Budget, optional
+        Number of threads; see `Database.insert_many`.  `simdb.Budget(threads=4, memory=2**30)`
+        also limits the bytes held in memory.
     progress : callable or True, optional
         Called with the number of rows; see `Database.insert_many`.
 
@@ -197,11 +192,11 @@ def deduplicate(
     """
     check_together(db, against, policy, run)
     one_of("on_null", on_null, choices.ON_NULL)
-    given, count = _options_of(sketch, options, db, data), thread_count(threads)
+    given, (count, memory) = _options_of(sketch, db, data), budget_of(threads)
     more = report_of(progress), None, memory, known_encoding(encoding), Skipped(on_error)
     asked = similarity, distance, recall, verify, policy, max_share, errors, count, *more
     question = DedupQuestion(*asked, lose=lose_of(rule, lose)).of_documents(given)
-    own = keeping.parse(keep), unit, checked_unit(unit, min_words, question, keep, against, db)
+    own = keeping.parse(keep), checked_unit(unit, question, keep, against, db)
     with bounded(count), reference_of(against, data, text, id, question) as other:
         question = question.of_documents(used := options_of(other, given))
         return _Call(text, id, keep, db, run, question, on_null, *own, used, other).of(data)
@@ -222,8 +217,7 @@ class _Call:
     question: DedupQuestion
     on_null: choices.NullName
     rule: keeping.KeepRule
-    unit: str
-    min_words: int
+    unit: Unit
     options: Options | None
     reference: Reference | None
 
@@ -240,7 +234,7 @@ class _Call:
 
     def _of(self, data: Any) -> Deduplicated:
         """Return what becomes of data."""
-        paths, has_parts = files.paths_of(data), self.unit != DOCUMENT
+        paths, has_parts = files.paths_of(data), self.unit.name != DOCUMENT
         are_hashes = self.question.hashes is not None
         if has_parts:
             checked_field("text", self.text, "unit=")
@@ -330,13 +324,13 @@ class _Call:
             memory=question.memory, hashes=question.hashes,
         )  # fmt: skip
         read = files.opened(paths, reading, held, question.skipped, self._staying, question.hashes)
-        db = self.db if self.unit != DOCUMENT else None
+        db = self.db if self.unit.name != DOCUMENT else None
         return read, DedupJob(
             sources=read.sources, batches=lambda *given: read.batches(),
             documents=lambda: read.count, origins=read.origins, held=held,
             question=question.silent, rule=self.rule,
             options=Options() if self.options is None else self.options,
-            unit=self.unit, min_words=self.min_words, text=self.text, reference=self.reference,
+            unit=self.unit, text=self.text, reference=self.reference,
             database=None if db is None else lambda try_out: _opened(db, self.options),
             run=self.run, output=read.survivors(None), has_texts=True, report=question.report,
         )  # fmt: skip
@@ -352,8 +346,8 @@ class _Call:
             if self.db is not None:
                 opened = held.enter_context(_opened(self.db, self.options))
                 options, transaction = opened.options, held.enter_context(opened.write())
-                stored = UnitKeys(transaction, self.unit, self.run)
-            sieve = Sieve(options.sketch, self.unit, self.min_words, question.silent, stored)
+                stored = UnitKeys(transaction, self.unit.name, self.run)
+            sieve = Sieve(options.sketch, self.unit, question.silent, stored)
             for done in sieve.read(texts.batches()):
                 question.report(done)
             dropped = sieve.decide()
@@ -374,7 +368,7 @@ class _Call:
         none, nothing = np.empty(0, np.int64), object_array([])
         evidence = Evidence(
             removed=none, staying=none, texts=list, least=None, again=list,
-            refusal=f"at() judges whole documents, and {self.unit}s left these",
+            refusal=f"at() judges whole documents, and {self.unit.name}s left these",
         )  # fmt: skip
         return Deduplicated(
             survivors=survivors(kept), kept=kept, groups=Clusters(np.zeros(1, np.int64), nothing),
@@ -504,26 +498,20 @@ def _has_fields(rows: DataRows, names: Sequence[Any]) -> bool:
     return is_field and not field_named(tuple(names)).lacking(first)
 
 
-def _options_of(
-    sketch: AnySketch | None, options: Options | None, db: Any, data: Any
-) -> Options | None:
-    """Return the options that two arguments mean, in a database `db`; None for neither.
+def _options_of(sketch: AnySketch | None, db: Any, data: Any) -> Options | None:
+    """Return the options for a sketch, in a database `db`; None for no sketch.
 
-    If neither is given, they are those of a database of hashes, or for an array of hashes.
+    Without a sketch, return the options of a database of hashes, or for an array of hashes.
     """
-    if sketch is None and options is None:
+    if sketch is None:
         if isinstance(db, database.Database) and db.options.is_hashes:
             return db.options
         bits = hash_bits(data)
-        sketch = None if bits is None else Bits(bits)
-    if sketch is not None:
-        instance("sketch", sketch, TextSketch, "simdb.Simhash(), simdb.Minhash() or Bits(256)")
-        if options is not None:
-            raise OptionError("give sketch= or options=, not both; options have a sketch")
-        return Options(sketch=sketch, keep_times=NO_TIMES if db is None else SEEN)
-    if options is not None:
-        instance("options", options, Options, "simdb.Options()")
-    return options
+        if bits is None:
+            return None
+        sketch = Bits(bits)
+    instance("sketch", sketch, TextSketch, "simdb.Simhash(), simdb.Minhash() or Bits(256)")
+    return Options(sketch=sketch, keep_times=NO_TIMES if db is None else SEEN)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from simdb.core.arrow import TextColumn, Texts
 from simdb.core.dtypes import I64, Bools
 from simdb.core.fields import FieldName, field_named
 from simdb.core.matches import Verification
-from simdb.core.options import Options
+from simdb.core.options import DOCUMENT, Options, Unit
 from simdb.core.previews import counted
 from simdb.core.skipped import check_balance
 from simdb.core.text_sketch import TextSketch
@@ -33,7 +33,7 @@ from simdb.jobs.deduplication.question import Decided, DedupQuestion, texts_at
 from simdb.jobs.deduplication.reference import Reference, either
 from simdb.jobs.deduplication.repeat import Left
 from simdb.jobs.deduplication.result import Parts
-from simdb.jobs.deduplication.sieve import DOCUMENT, Dropped, Sieve, UnitKeys
+from simdb.jobs.deduplication.sieve import Dropped, Sieve, UnitKeys
 from simdb.jobs.deduplication.within import within
 from simdb.sketch import AnySketcher
 
@@ -65,8 +65,8 @@ class DedupJob:
 
     `batches` yields the documents of `sources` for options and what reads the texts; `documents`
     returns how many it has yielded.  `origins`: where lines can be read again.  `held` frees what a
-    result needs.  `rule`: which document of a group stays, no function.  `unit`, `min_words`,
-    `text`: of the parts that are dropped, and the field with the texts.
+    result needs.  `rule`: which document of a group stays, no function.  `unit`: the parts that
+    are dropped.  `text`: the field with the texts.
 
     `reference`: texts that documents are compared with, too.  `database` opens the one in which new
     documents are stored, and `begin_write` begins to write there; `run`: the name of the run.
@@ -88,8 +88,7 @@ class DedupJob:
     question: DedupQuestion
     options: Options
     rule: keeping.KeepRule
-    unit: str
-    min_words: int
+    unit: Unit
     text: FieldName
     reference: Reference | None = None
     database: OpenedDatabase | None = None
@@ -107,7 +106,7 @@ class DedupJob:
 
     def sieve(self, sketch: TextSketch, stored: UnitKeys | None = None) -> Sieve:
         """Return what finds parts; OptionError for a sketch that does not cut them into words."""
-        return Sieve(sketch, self.unit, self.min_words, self.question, stored)
+        return Sieve(sketch, self.unit, self.question, stored)
 
     def decided(self, outcome: "Outcome") -> None:
         """Tell what was decided; OptionError if too many documents are duplicates."""
@@ -194,7 +193,7 @@ def run_job(job: DedupJob) -> Outcome:
 
     All outputs get their names and all that is new is stored, or, after an error, nothing.
     """
-    if job.unit != DOCUMENT:
+    if job.unit.name != DOCUMENT:
         return _drop_parts(job)
     return _find_groups(job) if job.database is None else _find_new(job, job.database)
 
@@ -286,7 +285,7 @@ def _drop_parts(job: DedupJob) -> Outcome:
             opened = job.database(lambda database: job.sieve(database.options.sketch))
             database = held.enter_context(opened)
             transaction = held.enter_context(job.begin_write(database))
-            options, stored = database.options, UnitKeys(transaction, job.unit, job.run)
+            options, stored = database.options, UnitKeys(transaction, job.unit.name, job.run)
         sieve = job.sieve(options.sketch, stored)
         names = job.held.enter_context(files.Names(job.note, job.question.memory))
         run = job.held.enter_context(PartsRun(sieve, job, names))

@@ -16,7 +16,6 @@ from simdb.core.decoding import UTF8
 from simdb.core.dtypes import F32, I64, Bools
 from simdb.core.errors import InputError, OptionError
 from simdb.core.matches import Verification
-from simdb.core.memory import check_memory
 from simdb.core.options import Bits, Options, SearchLike
 from simdb.core.progress import Report
 from simdb.core.skipped import Skipped
@@ -72,7 +71,6 @@ class DedupQuestion:
         database.check_policy(self.policy)
         if self.verify is not None:
             one_of("verify", self.verify, database.VERIFICATIONS)
-        check_memory("memory", self.memory)
         if self.max_share is not None:
             share("max_share", self.max_share)
 

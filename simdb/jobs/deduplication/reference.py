@@ -236,8 +236,7 @@ def check_sketch(held: database.Database, given: Options | None) -> None:
     plain = Bits(own.bits) if isinstance(own, Bits) else own  # whatever the order of its bits is
     if given is not None and given.sketch not in (own, plain):
         raise OptionError(
-            f"{held.path} makes its sketches with {own}; leave out sketch= and"
-            " options=, or use another database"
+            f"{held.path} makes its sketches with {own}; leave out sketch=, or use another database"
         )
 
 

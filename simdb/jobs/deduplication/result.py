@@ -158,7 +158,7 @@ class Parts:
     seen : int
         Number of parts with words.
     short : int
-        Number of parts with fewer than `min_words` words, which are always kept.
+        Number of parts with fewer words than `Unit.min_words`, which are always kept.
     dropped : ndarray
         Number of removed parts of each document: int64[n].
     """

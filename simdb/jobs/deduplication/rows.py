@@ -814,7 +814,7 @@ class Vectors:
             refused = {
                 f"policy={question.policy!r}": not question.is_star,
                 "distance=": question.distance is not None,
-                "sketch= and options=": options is not None,
+                "sketch=": options is not None,
             }
             for name, is_given in refused.items():
                 if is_given:

@@ -10,10 +10,9 @@ import numpy as np
 
 from simdb.core import keeping, kernel
 from simdb.core.arrays import flags_at, offsets_of, places_in, sums_of
-from simdb.core.checks import one_of, whole
 from simdb.core.dtypes import I64, U8, U64, Bools
 from simdb.core.errors import InputError, OptionError
-from simdb.core.options import Options
+from simdb.core.options import DOCUMENT, Options, Unit
 from simdb.core.text_sketch import TextSketch
 from simdb.core.threads import mapped
 from simdb.database import EXACT, STAR, numbered
@@ -35,11 +34,8 @@ Batch = Sequence[Any]  # str, or UTF-8 in bytes
 
 # What becomes of a part: it is too short to be dropped, the first with its words, or dropped.
 SHORT, FIRST, DROPPED = 0, 1, 2
-DOCUMENT, PARAGRAPH, LINE, SENTENCE = ("document", "paragraph", "line", "sentence")
-UNITS = (DOCUMENT, PARAGRAPH, LINE, SENTENCE)
 # Shorter parts are headings, brackets, "Read more" and "Yes", which belong where they stand.
 MIN_WORDS = 5
-MIN_WORDS_MOST = 1 << 20
 
 
 class UnitKeys:
@@ -126,19 +122,18 @@ class Sieve:
     def __init__(
         self,
         sketch: TextSketch,
-        unit: str,
-        min_words: int,
+        unit: Unit,
         question: DedupQuestion,
         stored: UnitKeys | None = None,
     ) -> None:
         """Cut texts into parts of one `unit`, and these into words as `sketch` says.
 
-        A part of fewer than `min_words` words is never dropped.  `stored`: the keys in a
-        database, if there is one; then each key takes 8 bytes more.  If the `question` has a
-        similarity, it says when parts with other words are dropped, too; until that is decided, all
-        different parts are in memory.  Raises OptionError for a sketch without words.
+        `stored`: the keys in a database, if there is one; then each key takes 8 bytes more.  If the
+        `question` has a similarity, parts with other words are dropped as well; until that is
+        decided, all different parts are in memory.  Raises OptionError for a sketch without words.
         """
-        self._order, self._unit, self._min_words = WordOrder(sketch), unit, min_words
+        self._order, self._unit = WordOrder(sketch), unit.name
+        self._min_words = unit.min_words or MIN_WORDS
         self._errors, self._threads, self._stored = question.errors, question.threads, stored
         self._sketch, self._alike = sketch, None
         if question.similarity is not None:
@@ -243,26 +238,19 @@ class Sieve:
 
 
 def checked_unit(
-    unit: str,
-    min_words: int | None,
+    unit: Any,
     question: DedupQuestion,
     keep: object,
     against: object,
     db: object,
     others: Mapping[str, bool] | None = None,
-) -> int:
-    """Return the least number of words of a part that can be dropped.
+) -> Unit:
+    """Return the `unit=` of a call as a `Unit`.
 
-    OptionError if something is asked that has a meaning only for whole documents, or one of the
-    `others`, by name, is given.  `against`, `db`: None for none.
+    Raises OptionError for an argument that has a meaning only for whole documents, and for one of
+    the `others`, given by name.  `against`, `db`: None for none.
     """
-    one_of("unit", unit, UNITS)
-    if min_words is not None:
-        whole("min_words", min_words, 1, MIN_WORDS_MOST)
-        if unit == DOCUMENT:
-            raise OptionError(
-                "min_words= is for parts of texts; give unit= with paragraph, line or sentence, too"
-            )
+    made = unit if isinstance(unit, Unit) else Unit(unit)
     refused = {
         "sketch=simdb.Bits()": question.hashes is not None,
         "similarity= with db=": question.similarity is not None and db is not None,
@@ -278,9 +266,9 @@ def checked_unit(
         **(others or {}),
     }
     for other, is_given in refused.items():
-        if is_given and unit != DOCUMENT:
+        if is_given and made.name != DOCUMENT:
             raise OptionError(
                 f"{other} is for whole documents, but unit= cuts them into parts, of which those"
                 " with the same words are equal and the first stays; leave out one of the two"
             )
-    return MIN_WORDS if min_words is None else min_words
+    return made

@@ -357,16 +357,10 @@ def within(options: Options, question: DedupQuestion, reference: Reference | Non
 
 
 def by_rule(options: Options, question: DedupQuestion) -> Options:
-    """Return the options for what is compared: by the rule "contained" sets of word 3-grams.
-
-    A threshold of the user's is converted; the usual one is that of such sets.
-    """
-    if question.lose is None:
+    """Return the options of a comparison; the rule "contained" compares sets of word 3-grams."""
+    if question.lose is None or options.sketch == (grams := gram_sketch(options.sketch)):
         return options
-    grams = Options(sketch=gram_sketch(options.sketch))
-    is_usual = options.similarity == options.scale.usual
-    least = grams.similarity if is_usual else options.similarity_in("jaccard")
-    return replace(options, sketch=grams.sketch, similarity=least)
+    return Options(sketch=grams)
 
 
 def alone(options: Options, question: DedupQuestion) -> Alike | ByDatabase:
