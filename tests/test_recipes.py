@@ -30,8 +30,8 @@ def section(page, heading):
 
 
 def test_forked_workers_find_what_is_new(tmp_path, monkeypatch):
-    recipe = section("processes", "Multiprocessing and datasets")
-    block = re.search("```python\n(.*?)```", recipe, re.DOTALL)[1]
+    recipe = section("crawlers", "Multiprocessing and datasets")
+    block = re.search("```py\n(.*?)```", recipe, re.DOTALL)[1]
     texts = ["the cat sat on the mat today", "quite another text about dogs", "the third of them"]
     with simdb.open(tmp_path / "pages.simdb") as database:
         database.insert("a", texts[0])
@@ -49,7 +49,7 @@ def test_forked_workers_find_what_is_new(tmp_path, monkeypatch):
 
 def test_digests_of_tlsh_differ_in_no_more_bits_than_tlsh_counts():
     tlsh = pytest.importorskip("tlsh", reason="needs pip install py-tlsh")
-    recipe = (PAGES / "tlsh.md").read_text(encoding="utf-8")
+    recipe = (PAGES / "images.md").read_text(encoding="utf-8")
     names = {}
     exec(re.search("(def gray.*?\n)\n\n", recipe, re.DOTALL)[1], names)
     draw = random.Random(1)

@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import doc_blocks
@@ -16,11 +18,10 @@ from simdb.database.maintenance import advice
 # Each how-to page of its own, with what makes the files that its reader has.
 JOBS = {
     "files": doc_preparation.files,
-    "day-by-day": doc_preparation.days,
+    "day-by-day": lambda place: (doc_preparation.days(place), doc_preparation.led(place)),
     "parts": doc_preparation.parts,
     "backup": lambda place: doc_preparation.pages_database(place, simdb),
     "decontaminate": doc_preparation.leaking,
-    "against": doc_preparation.led,
     "contained": doc_preparation.library,
     "agents": lambda place: None,
     "sql": lambda place: None,
@@ -106,18 +107,14 @@ NAMES = {
     "tables": STORED,
     "thresholds": TITLES + SMALL,
     "vectors": VECTORS,
-    "images": IMAGES,
-    "tlsh": FILES,
-    "nearest": STORED + "import numpy as np\nstored_labels = np.arange(100)\n",
+    "images": IMAGES + FILES,
     "from-others": OLD,
 }
 NEEDED = {
-    "images": ["PIL", "imagehash"], "tlsh": ["tlsh"], "thresholds": ["jinja2"],
-    "crawls": ["fastwarc"],
+    "images": ["PIL", "imagehash"], "thresholds": ["jinja2"], "crawls": ["fastwarc"],
 }  # fmt: skip
-# tests/test_recipes.py runs forked processes, tests/integrations the service.  Spark needs Java:
-# tests/spark runs its verbs, tests/distributed what needs none.
-ELSEWHERE = {"processes", "spark"}
+# Spark needs Java: tests/spark runs its verbs, tests/distributed what needs none.
+ELSEWHERE = {"spark"}
 REFERENCE = sorted(
     path.stem
     for path in (pages.SITE / "reference").glob("*.md")
@@ -140,6 +137,15 @@ def test_the_tutorial_runs_and_shows_what_it_prints(place):
     page.run()
 
     assert page.ran >= 10
+
+
+def test_the_first_page_runs_and_shows_what_it_prints(place):
+    subprocess.run([sys.executable, doc_blocks.ROOT / "examples" / "make_articles.py"], check=True)
+    page = Page("index.md", place)
+
+    page.run()
+
+    assert page.ran == 3
 
 
 @pytest.mark.parametrize("name", JOBS)
@@ -200,8 +206,8 @@ def test_every_verb_has_a_signature_and_an_example():
 def test_links_between_documents_lead_to_pages():
     every = pages.all_pages()
 
-    assert "(../explanation/format.md)" in every["how-to/backup.md"]
-    assert "](../reference/command-line.md)" in every["how-to/from-others.md"]
+    assert "(../explanation/guarantees.md)" in every["how-to/backup.md"]
+    assert "](../reference/command-line.md#" in every["how-to/from-others.md"]
     assert "REFERENCE.md)" not in every["reference/command-line.md"]
 
 
@@ -220,7 +226,7 @@ def test_nothing_installs_a_package_of_this_name_from_an_index():
     sources = (doc_blocks.ROOT / "simdb").rglob("*.py")
     every = {**pages.all_pages(), **{str(each): each.read_text("utf-8") for each in sources}}
 
-    wrong = re.compile(r"(?<!not say `)pip install (?:-\S+ )*['\"]?simdb\b(?!-)")
+    wrong = re.compile(r"(?<!not run `)pip install (?:-\S+ )*['\"]?simdb\b(?!-)")
     assert len(every) > 200
     assert [name for name, text in every.items() if wrong.search(text)] == []
 
@@ -230,3 +236,15 @@ def test_the_drawing_of_the_readme_is_up_to_date():
 
     written = pages.drawings.README_DRAWING.read_text(encoding="utf-8")
     assert drawn == written, "run python tools/site/drawings.py"
+
+
+def test_every_link_of_a_page_leads_to_a_page():
+    link = re.compile(r"\]\(([^):#\s]+\.md)[)#]")
+
+    for path in pages.SITE.rglob("*.md"):
+        for target in link.findall(path.read_text("utf-8")):
+            assert (path.parent / target).resolve().is_file(), f"{path}: {target}"
+
+
+def test_the_site_has_the_pages_that_a_person_needs():
+    assert len(list(pages.SITE.rglob("*.md"))) <= 32

@@ -22,7 +22,7 @@ from simdb.cli.app import main  # noqa: E402
 # Packages that blocks use, and that are not needed to test simdb.
 OPTIONAL = {
     "pandas", "polars", "duckdb", "apsw", "imagehash", "PIL", "sklearn", "pdqhash",
-    "threatexchange", "faiss",
+    "threatexchange", "faiss", "tlsh",
 }  # fmt: skip
 # Commands that a test cannot run: they install packages, serve for ever or need another machine.
 NOT_RUN = re.compile(r"^(pip|python3? -m (pip|venv)|\. |git|make|ssh)\b|https?://|s3://")
