@@ -8,7 +8,7 @@ from simdb.core import cold
 
 __version__ = "0.2.0"
 
-# Type checkers read the public names in `__init__.pyi`.  Each is loaded when it is first used.
+# Type checkers read the public names in `__init__.pyi`.  A name is loaded when it is first used.
 __getattr__, __dir__, __all__ = cold.door(
     __name__,
     moved={

@@ -1,8 +1,8 @@
-"""Core: what every wing shares.
+"""Core: the modules that every wing shares.
 
-Here are errors, options and their values, documents and results, columns of Arrow, threads, memory
-and the compiled kernel.  Nothing here knows a sketch, a file format or a database.  Other wings
-import the names of these modules from the module, `from simdb.core.errors import InputError`.
+They hold errors, options, documents and results, Arrow columns, threads, memory and the compiled
+kernel.  Nothing here knows a sketch, a file format or a database.  Other wings import names from
+the module itself: `from simdb.core.errors import InputError`.
 """
 
 __all__ = [

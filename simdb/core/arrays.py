@@ -1,6 +1,6 @@
-"""Values: fingerprints, matches and pairs as users get them, and sketches as pillars share them.
+"""Arrays: fingerprints as users get them, sketches as all wings share them, and ragged arrays.
 
-They are plain, frozen, and hold arrays.  `Fingerprint` and `Fingerprints` are also kinds of
+The classes are plain and hold arrays.  `Fingerprint` and `Fingerprints` are also kinds of
 documents.  Every document becomes a row of `Sketches` before it is stored or searched.
 """
 
@@ -20,12 +20,12 @@ from simdb.core.errors import InputError
 from simdb.core.values import dataclass, fields
 from simdb.core.vector_form import DIMENSIONS, has_features, signs_of, unpack, width
 
-# The ids of documents.  A database can hold ids of several kinds, so ids in its answers have the
-# type Any for a type checker, unless the program names one, as in
+# The ids of documents.  A database can hold ids of several types, so a type checker takes ids in
+# its answers for Any, unless the program names a type, as in
 # `database: simdb.Database[str] = simdb.open(path)`.  Nothing is checked at run time.
 Id: TypeAlias = str | bytes | int
 if TYPE_CHECKING:
-    # Type checkers know this module even if it is not installed.
+    # Type checkers know typing_extensions even if it is not installed.
     from typing_extensions import TypeVar as DefaultedTypeVar
 
     IdT = DefaultedTypeVar("IdT", bound=Id, default=Any)
@@ -35,23 +35,22 @@ else:
     IdT_co = TypeVar("IdT_co", bound=Id, covariant=True)
 Number = TypeVar("Number", bound=np.generic)
 Row = TypeVar("Row")
-# The state of a stored document: no features, a fingerprint without weights, or with weights.
+# The state of a stored document: no features, a fingerprint without weights, or one with weights.
 EMPTY, BARE, WEIGHTED = 0, 1, 2
-# The states of a single document, for each state; shared, so they cannot be changed.
+# For each state, the array for a single document; it is shared, hence read-only.
 ONE_STATE = tuple(np.full(1, state, np.uint8) for state in (EMPTY, BARE, WEIGHTED))
 for _states in ONE_STATE:
     _states.flags.writeable = False
-LEVEL_MAX = 255  # level of a bit without a known weight, which never flips
-# The most weights of a document.
-WEIGHTS_MAX = 4 * FINGERPRINT_BITS
-# Ordinals are uint32, and some room must stay for rounding up.
+LEVEL_MAX = 255  # level of a bit whose weight is unknown: it never flips
+WEIGHTS_MAX = 4 * FINGERPRINT_BITS  # of one document
+# Ordinals are uint32, with some room left for rounding up.
 ORDINALS_MAX = 2**32 - 2**20
 ID_BYTES_MAX = 1023  # of a text in UTF-8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprint:
-    """The 64 simhash bits of a document and, where known, the weights behind them; or a hash.
+    """The 64 simhash bits of a document, with their weights if these are known; or a hash.
 
     Parameters
     ----------
@@ -61,15 +60,14 @@ class Fingerprint:
         The weights, float32[64 .. 256]; None for a ready fingerprint.  For j < 64, weight j >= 0
         means that bit j (least significant first) is set.
     is_empty : bool, default False
-        Whether the document has no features; its bits mean nothing, and it matches nothing.
+        Whether the document has no features.  Its bits then mean nothing, and it never matches.
     is_rounded : bool, default False
         Whether the weights were rounded for storing; similarities are corrected for that.
     size : int, default 64
-        Number of bits.  A hash of `simdb.Bits` can have 32 to 512, a multiple of 32, and no
-        weights.
+        Number of bits.  A hash of `simdb.Bits` has 32 to 512, a multiple of 32, and no weights.
     measure : {"jaccard", "cosine"}, default "jaccard"
-        The measure of the similarity of two fingerprints (`Options.measure`): "cosine" for vectors,
-        and if features have weights.
+        The measure of the similarity of two fingerprints (`Options.measure`): "cosine" for vectors
+        and for features with weights.
 
     Raises
     ------
@@ -123,15 +121,15 @@ class Fingerprint:
         return np.argsort(np.abs(self.weights[:FINGERPRINT_BITS]), kind="stable")
 
     def __int__(self) -> int:
-        """Give the bits."""
+        """Return the bits as a number."""
         return self.bits
 
     def __bytes__(self) -> bytes:
-        """Give the bits as bytes, the most significant first."""
+        """Return the bits as bytes, the most significant first."""
         return self.bits.to_bytes(self.size // 8, "big")
 
     def __eq__(self, other: object) -> bool:
-        """Whether bits and weights are equal."""
+        """Return whether the bits, weights, sizes and `is_empty` are equal."""
         if not isinstance(other, Fingerprint):
             return NotImplemented
         if self.weights is None or other.weights is None:
@@ -146,7 +144,7 @@ class Fingerprint:
         return hash(self.bits)
 
     def __repr__(self) -> str:
-        """Return the bits in hexadecimal digits, and the number of weights."""
+        """Return the bits in hexadecimal digits and the number of weights."""
         weights = "no weights" if self.weights is None else f"{len(self.weights)} weights"
         more = weights if self.size == FINGERPRINT_BITS else f"{self.size} bits"
         empty = ", of an empty document" if self.is_empty else ""
@@ -160,23 +158,21 @@ class Fingerprints:
     Parameters
     ----------
     bits : ndarray
-        Fingerprints uint64[n], or hashes of 32 to 512 bits, as `simdb.Bits` takes them.  Hashes can
-        be given packed, uint8[n, b], the most significant byte first; as bool[n, ...], the most
-        significant bit first; or as words, uint64[n, b / 8].  They are kept as uint8[n, b], and as
-        uint64[n] if they have 64 bits.
+        Fingerprints uint64[n], or hashes of 32 to 512 bits, as `simdb.Bits` takes them.  Hashes are
+        bytes, uint8[n, b], bits, bool[n, ...], or words, uint64[n, b / 8].  The most significant
+        byte, bit or word is the first.  Hashes of 64 bits become uint64[n], others uint8[n, b].
     weights : ndarray, optional
-        The weights, float32[n, 64 .. 256].  Hashes of other sizes than 64 bits have none.
+        The weights, float32[n, 64 .. 256].  Hashes have weights only if their size is 64 bits.
     vectors : ndarray, optional
-        The same weights as a database stores them, uint8[n, 32, 64 or 128], a row of bytes for each
-        document.  A database takes them as they are, so they can travel in place of the weights,
-        which are 8 times as large.
+        The same weights as a database stores them, uint8[n, 32, 64 or 128].  A database takes them
+        as they are, and they are an eighth of the size of the weights.
     measure : {"jaccard", "cosine"}, default "jaccard"
         The measure of the similarities; see `Fingerprint`.
 
     Raises
     ------
     InputError
-        If the arrays have another type or unequal lengths, or if the vectors have other bits.
+        If an array has another type, the lengths differ, or the vectors do not fit the bits.
     """
 
     bits: npt.NDArray[Any]
@@ -188,7 +184,7 @@ class Fingerprints:
     def from_vectors(
         cls, bits: npt.NDArray[np.uint64], vectors: npt.NDArray[np.uint8]
     ) -> "Fingerprints":
-        """Make fingerprints of packed vectors, without weights; a database keeps every bit.
+        """Make fingerprints of packed vectors, which a database stores unchanged.
 
         Parameters
         ----------
@@ -205,14 +201,14 @@ class Fingerprints:
         Raises
         ------
         InputError
-            If the arrays have another type or unequal lengths, or if the signs of the first 64
-            weights of a vector are not the bits.
+            If an array has another type, the lengths differ, or the bits are not the signs of the
+            first 64 weights of each vector.
         """
         return cls(bits, None, vectors)
 
     @classmethod
     def from_arrow(cls, batch: Any) -> "Fingerprints":
-        """Make fingerprints of a batch of `Database.sketches`; `insert_many` keeps every bit.
+        """Make fingerprints of a batch of `Database.sketches`, which are inserted unchanged.
 
         Parameters
         ----------
@@ -227,7 +223,7 @@ class Fingerprints:
         Raises
         ------
         InputError
-            If the batch or table does not have these columns.
+            If a column of `Database.sketches` is missing.
         """
         column, names = column_of(batch, "bits"), batch.schema.names
         if "binary" in str(column.type):
@@ -264,7 +260,7 @@ class Fingerprints:
         return len(self.bits)
 
     def __getitem__(self, position: int) -> Fingerprint:
-        """Give the fingerprint at one position; `is_empty` if its weights are all 0."""
+        """Return the fingerprint at one position; it `is_empty` if its weights are all 0."""
         if self.bits.ndim > 1:
             return Fingerprint(int.from_bytes(self.bits[position].tobytes(), "big"), size=self.size)
         bits = int(self.bits[position])
@@ -279,12 +275,12 @@ class Fingerprints:
         return Fingerprint(bits, rounded, is_empty, is_rounded=True, measure=self.measure)
 
     def is_empty(self) -> npt.NDArray[np.bool_]:
-        """Tell which documents have no features, as far as the weights or vectors say.
+        """Return which documents are known to have no features.
 
         Returns
         -------
         ndarray
-            One flag for each document, bool[n].
+            Whether the weights or the vector of each document are empty, bool[n].
         """
         if self.weights is not None:
             return np.asarray(~self.weights.any(axis=1), np.bool_)
@@ -313,7 +309,7 @@ class Fingerprints:
         )
 
     def __repr__(self) -> str:
-        """Return the number of fingerprints and of their weights, and the first bits."""
+        """Return the number of fingerprints, the number of weights, and the first bits."""
         weights = "no weights" if self.weights is None else f"{self.weights.shape[1]} weights each"
         form = weights if self.bits.ndim == 1 else f"{self.size} bits each"
         size = previews.counted(len(self), "fingerprint")
@@ -327,7 +323,7 @@ def unchecked_fingerprints(
     bits: npt.NDArray[np.uint64], weights: npt.NDArray[np.float32], vectors: npt.NDArray[np.uint8],
     measure: MeasureName,
 ) -> Fingerprints:  # fmt: skip
-    """Return `Fingerprints` of arrays that were made together, without comparing them again."""
+    """Return `Fingerprints` of arrays that fit each other, without checking that."""
     made = Fingerprints.__new__(Fingerprints)
     values = {"bits": bits, "weights": weights, "vectors": vectors, "measure": measure}
     for name, value in values.items():
@@ -337,9 +333,9 @@ def unchecked_fingerprints(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ragged(Generic[Number]):
-    """Several values of each of n documents, one document after the other.
+    """The values of n documents with any number of values each, in one array.
 
-    Those of document i are values[offsets[i] : offsets[i + 1]]; `offsets` int64[n + 1].
+    Document i has values[offsets[i] : offsets[i + 1]]; `offsets` int64[n + 1].
     """
 
     offsets: npt.NDArray[np.int64]
@@ -356,13 +352,13 @@ class Ragged(Generic[Number]):
 
 
 class RowSequence(Generic[Row]):
-    """A sequence of rows of unequal lengths, one after the other in arrays.
+    """A sequence of rows of unequal lengths, stored one after the other in arrays.
 
-    Row i is from offsets[i] to offsets[i + 1]; `offsets` int64[n + 1].
+    Row i is at offsets[i] to offsets[i + 1]; `offsets` int64[n + 1].
     """
 
     __slots__ = ()
-    KIND: ClassVar[str] = "row"  # what an error calls a row
+    KIND: ClassVar[str] = "row"  # the word for a row in errors
 
     offsets: npt.NDArray[np.int64]
 
@@ -371,7 +367,7 @@ class RowSequence(Generic[Row]):
         return len(self.offsets) - 1
 
     def __iter__(self) -> Iterator[Row]:
-        """Give one row after the other."""
+        """Yield the rows in order."""
         for position in range(len(self)):
             yield self[position]
 
@@ -382,7 +378,7 @@ class RowSequence(Generic[Row]):
     def __getitem__(self, position: slice) -> list[Row]: ...
 
     def __getitem__(self, position: Any) -> Any:
-        """Give one row; for a slice, a list of rows."""
+        """Return one row, or a list of rows for a slice."""
         if isinstance(position, slice):
             return [self[each] for each in range(*position.indices(len(self)))]
         if not -len(self) <= position < len(self):
@@ -394,14 +390,14 @@ class RowSequence(Generic[Row]):
         raise NotImplementedError
 
 
-# The grains of documents: n-grams of their words that winnowing chooses, as hashes that ascend
-# strictly within a document (`simdb/sketch/winnowing.py`).  Texts with the same run of words have
-# the same grains in it.
+# The grains of documents: hashes of the word n-grams that winnowing chooses, strictly ascending
+# within a document (`simdb/sketch/winnowing.py`).  A sequence of words that two texts share gives
+# both the same grains.
 Grains: TypeAlias = Ragged[np.uint64]
-# The features of documents, as few bytes of each as decide how similar documents are;
+# The features of documents, shortened to the bytes that exact similarities need;
 # `simdb/sketch/exact_similarity.py` has the layout.
 PackedFeatures: TypeAlias = Ragged[np.uint8]
-# What a column by ordinal stores of each document: features, or its text.
+# A column by ordinal: the features or the text of each document.
 PackedBytes: TypeAlias = Ragged[np.uint8]
 NO_GRAINS = Ragged(np.zeros(1, np.int64), np.empty(0, np.uint64))
 NO_BYTES = Ragged(np.zeros(1, np.int64), np.empty(0, np.uint8))
@@ -412,7 +408,7 @@ Kind = TypeVar("Kind", bound="Columns")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Items by columns: a subclass has only fields that are arrays, with a row for each item."""
+    """Items stored by column; each field of a subclass is an array with a row for each item."""
 
     def __len__(self) -> int:
         """Count the items."""
@@ -423,47 +419,47 @@ class Columns:
         return [getattr(self, each.name) for each in fields(self)]
 
     def taken(self: Kind, chosen: Any) -> Kind:
-        """Give some of the items: `chosen` is a slice, flags or positions."""
+        """Return some of the items: `chosen` is a slice, flags or positions."""
         return type(self)(*(column[chosen] for column in self.columns()))
 
     @classmethod
     def joined(cls: type[Kind], parts: Sequence[Kind]) -> Kind:
-        """Join the items of all parts, of which there is at least one, in their order."""
+        """Join the items of one or more parts, in their order."""
         if len(parts) == 1:
             return parts[0]
         return cls(*map(np.concatenate, zip(*(part.columns() for part in parts), strict=True)))
 
 
 class Extras(NamedTuple):
-    """What some databases store beside the sketches of documents; None for what one does not."""
+    """Optional columns that a database stores next to the sketches; None for absent ones."""
 
     grains: Grains | None = None
     features: PackedFeatures | None = None
     texts: PackedBytes | None = None
 
     def taken(self, chosen: Any) -> "Extras":
-        """Give those of some of the documents: `chosen` is a slice or positions."""
+        """Return the columns of some of the documents: `chosen` is a slice or positions."""
         every: Any = (None if each is None else each.taken(chosen) for each in self)
         return Extras(*every)
 
     @staticmethod
     def joined(parts: "Sequence[Extras]") -> "Extras":
-        """Join those of consecutive documents."""
+        """Join the columns of consecutive documents."""
         return Extras(*map(joined_ragged, zip(*parts, strict=True)))
 
 
 NO_EXTRAS = Extras()
 
 
-@dataclass(slots=True, eq=False)  # to make a frozen one takes three times as long
+@dataclass(slots=True, eq=False)  # making a frozen instance takes three times as long
 class Sketches:
-    """Documents ready to be stored or searched; its fields are not set again.
+    """Documents ready to be stored or searched; no field is set again.
 
     `bits` uint64[n].  `vectors` uint8[n, width]: packed volatility vectors, zeros for a document
     without one.  `states` uint8[n]: EMPTY, BARE or WEIGHTED.  `levels` uint8[n, 64], only for
-    queries that need it: how far each bit is from flipping, in finer steps (`kernel.levels`).
-    `extras`: what the database stores beside them.  `content`: 1 for texts, 1 + d for vectors of d
-    coordinates, 0 for what goes with both.
+    queries that need it: the distance of each bit from flipping, more exactly than in `vectors`
+    (`kernel.levels`).  `extras`: the optional columns of the database.  `content`: 1 for texts, 1 +
+    d for vectors of d coordinates, 0 for documents that may stand next to both.
     """
 
     bits: npt.NDArray[np.uint64]
@@ -487,7 +483,7 @@ class Sketches:
         return len(self.bits)
 
     def put(self, places: Any, part: "Sketches") -> None:
-        """Store other documents at some places, without their extras."""
+        """Overwrite the documents at `places` with the documents of `part`, without extras."""
         self.bits[places] = part.bits
         self.vectors[places] = part.vectors
         self.states[places] = part.states
@@ -495,7 +491,7 @@ class Sketches:
             self.levels[places] = part.levels
 
     def taken(self, chosen: Any) -> "Sketches":
-        """Give some of the documents: `chosen` is a slice or positions."""
+        """Return some of the documents: `chosen` is a slice or positions."""
         return Sketches(
             self.bits[chosen],
             self.vectors[chosen],
@@ -506,7 +502,7 @@ class Sketches:
 
 
 def column_of(batch: Any, name: str) -> Any:
-    """Return a column of a batch of Arrow."""
+    """Return a column of an Arrow batch; InputError if it is missing."""
     names = getattr(getattr(batch, "schema", None), "names", [])
     if name not in names:
         raise InputError(
@@ -526,14 +522,14 @@ def check_bits(bits: object, size: int = FINGERPRINT_BITS) -> None:
 
 
 def is_hash_size(bits: Any) -> bool:
-    """Tell whether a hash can have so many bits: 32 to 512, a multiple of 32."""
+    """Return whether `bits` is the size of a hash: 32 to 512, a multiple of 32."""
     return is_whole(bits, HASH_BITS_STEP, HASH_BITS_MOST) and not bits % HASH_BITS_STEP
 
 
 def packed_rows(hashes: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """Return packed hashes uint8[n, b], words uint64[n, b / 8] or bool[n, ...] as uint8[n, b].
+    """Return hashes uint8[n, b], uint64[n, b / 8] or bool[n, ...] as uint8[n, b].
 
-    The most significant byte comes first.  None for another array.
+    The most significant byte is the first.  None for any other array.
     """
     if hashes.dtype == np.bool_ and hashes.ndim > 1:
         flags = hashes.reshape(len(hashes), math.prod(hashes.shape[1:]))
@@ -544,12 +540,12 @@ def packed_rows(hashes: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
 
 
 def words_of(rows: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
-    """Return packed hashes uint8[n, b] of 64 bits as uint64[n]; others as they are."""
+    """Return packed hashes of 64 bits as uint64[n], and other hashes unchanged."""
     return rows if rows.shape[1] != 8 else rows.view(">u8")[:, 0].astype(np.uint64)
 
 
 def checked_hashes(hashes: Any) -> npt.NDArray[Any]:
-    """Return hashes of 64 bits as uint64[n], others as uint8[n, b]; InputError for no hashes."""
+    """Return hashes of 64 bits as uint64[n], others as uint8[n, b]; InputError for other arrays."""
     if isinstance(hashes, np.ndarray):
         if hashes.dtype == np.uint64 and hashes.ndim == 1:
             return aligned(hashes, np.uint64)
@@ -563,7 +559,7 @@ def checked_hashes(hashes: Any) -> npt.NDArray[Any]:
 
 
 def checked_weights(weights: Any, dimensions: int) -> npt.NDArray[np.float32]:
-    """Give `weights` as float32; raise InputError unless they are finite, 64 to 256 a document."""
+    """Return `weights` as float32; InputError unless they are finite, 64 to 256 a document."""
     try:
         array = aligned(weights, np.float32)
     except (TypeError, ValueError, OverflowError) as error:
@@ -580,7 +576,7 @@ def checked_weights(weights: Any, dimensions: int) -> npt.NDArray[np.float32]:
 
 
 def checked_vectors(vectors: Any, bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
-    """Give packed vectors of documents; raise InputError unless they fit to their bits."""
+    """Return packed vectors of documents; InputError unless they fit the bits."""
     if not isinstance(vectors, np.ndarray) or vectors.dtype != np.uint8 or vectors.ndim != 2:
         raise InputError(
             f"vectors must be a uint8 array of two dimensions, got {describe(vectors)}"
@@ -588,13 +584,13 @@ def checked_vectors(vectors: Any, bits: npt.NDArray[np.uint64]) -> npt.NDArray[n
     widths = [width(dimensions) for dimensions in DIMENSIONS]
     if vectors.shape != (len(bits), vectors.shape[1]) or vectors.shape[1] not in widths:
         raise InputError(
-            f"vectors of {len(bits)} fingerprints must be as many rows of 32, 64 or 128 bytes,"
+            f"vectors must be {len(bits)} rows of 32, 64 or 128 bytes, one for each fingerprint,"
             f" got {describe(vectors)}"
         )
     array = aligned(vectors, np.uint8)
     found = signs_of(array)
     differing = np.flatnonzero(found != bits)
-    # That of a document without features has no signs: its bits may also be 0.
+    # The vector of a document without features has no signs: its bits may also be 0.
     differing = differing[(bits[differing] != 0) | has_features(array[differing])]
     if len(differing):
         at = int(differing[0])
@@ -606,10 +602,10 @@ def checked_vectors(vectors: Any, bits: npt.NDArray[np.uint64]) -> npt.NDArray[n
 
 
 def check_many(values: Any, what: str) -> None:
-    """Raise InputError unless `values`, which the message calls `what`, are many and not a table.
+    """Raise InputError unless `values`, named `what` in the message, is a collection of values.
 
-    A text, a table and a mapping can be iterated, too: they would give their characters, columns or
-    keys, which nobody means.  An array without dimensions claims that it can be.
+    Iterating a text, a table or a mapping would give characters, columns or keys, which nobody
+    means.  An array without dimensions claims to be iterable, but is not.
     """
     wanted = f"{what} must be a list, array or iterator, got"
     if isinstance(values, str | bytes | int):
@@ -628,19 +624,19 @@ def check_many(values: Any, what: str) -> None:
 
 
 def is_table(value: object) -> bool:
-    """Tell whether `value` has named columns: a frame, a table, a relation, a stream of batches."""
+    """Return whether `value` has named columns, like a frame, a table or a stream of batches."""
     return any(hasattr(type(value), name) for name in ("columns", "column_names", "schema"))
 
 
 def class_of(value: object) -> str:
-    """Name the class of `value` with its package, such as pandas.DataFrame."""
+    """Return the class of `value` with its package, such as pandas.DataFrame."""
     kind = type(value)
     package = kind.__module__.partition(".")[0]
     return kind.__qualname__ if package == "builtins" else f"{package}.{kind.__qualname__}"
 
 
 def aligned(array: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Give `array`, or a copy that is contiguous, aligned and of this machine's byte order."""
+    """Return `array`, copied unless it is contiguous, aligned and of the native byte order."""
     made = np.ascontiguousarray(array, dtype)
     return made if made.flags.aligned else made.copy()
 
@@ -653,7 +649,7 @@ def describe(value: Any) -> str:
 
 
 def object_array(values: Sequence[Any]) -> npt.NDArray[np.object_]:
-    """Make an array of one dimension of any Python objects."""
+    """Make an array of Python objects, always of one dimension."""
     array = np.empty(len(values), object)
     array[:] = values
     return array
@@ -662,14 +658,14 @@ def object_array(values: Sequence[Any]) -> npt.NDArray[np.object_]:
 def sorted_unique(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """Return the distinct values of an array, ascending.
 
-    numpy.unique hashes whole numbers, which takes up to 80 times as long as sorting them.
+    numpy.unique hashes whole numbers, which takes up to 80 times as long as sorting.
     """
     ordered = np.sort(values, axis=None)
     return ordered[is_first(ordered)]
 
 
 def offsets_of(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Compute where consecutive pieces of these lengths start, and the last ends: int64[n + 1]."""
+    """Compute the starts of consecutive pieces, and the end of the last: int64[n + 1]."""
     each = np.asarray(lengths)
     offsets = np.zeros(len(each) + 1, np.int64)
     np.cumsum(each, out=offsets[1:])
@@ -677,13 +673,13 @@ def offsets_of(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 
 def ranges(starts: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Return the numbers from each start on, as many as its size says, one after the other."""
+    """Return the concatenated ranges start .. start + size - 1 of all starts and sizes."""
     offsets = offsets_of(sizes)
     return np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
 
 
 def sums_of(flags: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Count the flags, or add the numbers, from each of n + 1 offsets up to the next: int64[n]."""
+    """Sum the flags or numbers between consecutive offsets, of which there are n + 1: int64[n]."""
     return np.asarray(np.diff(offsets_of(flags)[offsets]), np.int64)
 
 
@@ -695,14 +691,14 @@ def flags_at(places: Any, count: int) -> npt.NDArray[np.bool_]:
 
 
 def is_first(numbers: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return which of some numbers differ from the one before them: bool[n]."""
+    """Return which numbers differ from their predecessor, or have none: bool[n]."""
     first = np.ones(len(numbers), np.bool_)
     np.not_equal(numbers[1:], numbers[:-1], out=first[1:])
     return first
 
 
 def places_in(known: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Return where each of some values is among the `known` ones, which ascend; -1 for nowhere."""
+    """Return the position of each value in `known`, which ascends; -1 if it is absent."""
     if not len(known):
         return np.full(len(values), -1, np.int64)
     at = np.minimum(np.searchsorted(known, values), len(known) - 1)
@@ -710,7 +706,7 @@ def places_in(known: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[
 
 
 def joined_ragged(parts: Sequence[Ragged[Number] | None]) -> Ragged[Number] | None:
-    """Return the values of consecutive documents as one object; None if the first have none."""
+    """Return the values of consecutive documents as one object; None if all parts are None."""
     known = [part for part in parts if part is not None]
     if len(known) < 2:
         return known[0] if known else None
@@ -719,7 +715,7 @@ def joined_ragged(parts: Sequence[Ragged[Number] | None]) -> Ragged[Number] | No
 
 
 def _places_of(offsets: npt.NDArray[np.int64], chosen: Any) -> tuple[npt.NDArray[np.int64], Any]:
-    """Return where the values of chosen documents start by themselves, and their places in all."""
+    """Return new offsets for the chosen documents, and the positions of their values."""
     if isinstance(chosen, slice):
         start, stop, step = chosen.indices(len(offsets) - 1)
         if step == 1:

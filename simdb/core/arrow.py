@@ -1,14 +1,14 @@
-"""Arrow: the only import of pyarrow, arrays that are given, and tables of ids and similarities.
+"""Arrow: the only import of pyarrow, arrays from users, and tables of ids and similarities.
 
-A column of texts in memory that Arrow owns is the address and the length of each text.  The kernel
-reads the texts where they are, without a copy and without a Python object for each of them.
+A column of texts holds the address and the length of each text in memory that Arrow owns.  The
+kernel reads texts in place, without a copy and without a Python object for each.
 
-pyarrow is optional (`pip install pyarrow`) and loaded when first needed.  A column of ids
-has one type, which the first batch decides: text, bytes, or whole numbers (int64, or uint64 if the
-first batch needs it).  Ids of several types fit into one column only as text (`ids="text"`):
-numbers in decimal, bytes in hexadecimal digits.
+pyarrow is optional (`pip install pyarrow`) and loaded when first needed.  The first batch decides
+the type of a column of ids: text, bytes, or whole numbers (int64, or uint64 if needed).  Ids of
+several types fit into one column only as text (`ids="text"`): numbers in decimal, bytes in
+hexadecimal digits.
 
-A field, as users name it, is found in the columns of a table here, too.
+The module also finds the fields that users name in the columns of a table.
 """
 
 import ctypes
@@ -35,7 +35,7 @@ REMEDY = "needs pyarrow: pip install pyarrow"
 IDS = ("auto", "text")
 INT64_MAX = 2**63 - 1
 SURROGATES = re.compile("[\ud800-\udfff]")
-# The types of numpy and Arrow whose numbers fit 64 bits with a sign.
+# The types of numpy and Arrow whose numbers fit into int64.
 WHOLE = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 STRINGS = ("string", "large_string")
 STREAM, ARRAY = "__arrow_c_stream__", "__arrow_c_array__"
@@ -44,7 +44,7 @@ Columns = dict[str, Any]
 
 
 def load_arrow(purpose: str, module: str = "pyarrow") -> Any:
-    """Import pyarrow or a module of it; the OptionError if it is not installed names `purpose`."""
+    """Import pyarrow or a module of it; if it is missing, an OptionError names `purpose`."""
     return installed(module, f"{purpose} {REMEDY}")
 
 
@@ -58,9 +58,9 @@ def has_arrow() -> bool:
 
 
 def arrays_of(values: Any) -> list[Any]:
-    """Return the arrays of pyarrow that hold `values`, at least one; none for other objects.
+    """Return one or more pyarrow arrays that hold `values`; none if it is not an Arrow object.
 
-    An object of another library is taken through the Arrow interface that it offers.
+    Objects of other libraries are read through their Arrow interface.
     """
     if not hasattr(values, STREAM) and not hasattr(values, ARRAY):
         return []
@@ -79,7 +79,7 @@ def arrays_of(values: Any) -> list[Any]:
 def listed(values: Any) -> list[Any] | None:
     """Return the values of an Arrow array as Python objects; None for another object.
 
-    Raises InputError for a text that is no valid UTF-8.
+    Raises InputError for a text that is not valid UTF-8.
     """
     arrays = arrays_of(values)
     try:
@@ -92,7 +92,7 @@ def listed(values: Any) -> list[Any] | None:
 
 
 def python_values(values: Any) -> list[Any]:
-    """Return the values of an array, or rows with `distinct` names; nanoseconds need no pandas."""
+    """Return the values of an array, or rows with `distinct` names, without needing pandas."""
     if hasattr(values, "schema"):
         values = values.rename_columns(distinct(values.schema.names))
     try:
@@ -104,7 +104,7 @@ def python_values(values: Any) -> list[Any]:
 def rows_with_bytes(rows: Any) -> list[dict[str, Any]]:
     """Return rows as `python_values` does, with bytes in place of strings that are not UTF-8.
 
-    pyarrow.ArrowInvalid for rows of a damaged file, whose values would lie outside of its memory.
+    Raises pyarrow.ArrowInvalid for rows of a damaged file, with values outside of its memory.
     """
     columns = list(map(valid_bytes, rows))
     try:
@@ -125,8 +125,8 @@ def rows_with_bytes(rows: Any) -> list[dict[str, Any]]:
 
 
 def valid_bytes(array: Any) -> Any:
-    """Return an array, with bytes in place of strings; ArrowInvalid if it contradicts itself."""
-    # Arrow calls strings invalid that are no UTF-8.
+    """Return an array, with bytes in place of strings; ArrowInvalid if it is inconsistent."""
+    # As strings, texts that are not UTF-8 would be invalid, too.
     kind = str(array.type)
     plain = (
         array.view(kind.replace("string", "binary")) if kind in (*STRINGS, "string_view") else array
@@ -138,8 +138,8 @@ def valid_bytes(array: Any) -> Any:
 def as_column(values: Any) -> Any:
     """Return whole numbers as int64[n], Arrow strings as a pyarrow.ChunkedArray of large strings.
 
-    Whole numbers are a range, or an array of numpy or Arrow.  None for another object, and if a
-    number is null or may not fit, or a text is null or no valid UTF-8.
+    Whole numbers are a range, or an array of numpy or Arrow.  None for any other object, with a
+    null, with a type larger than int64, or with a text that is not valid UTF-8.
     """
     if isinstance(values, range):
         ends = (values.start, values.stop)
@@ -165,7 +165,7 @@ def as_column(values: Any) -> Any:
 
 
 def texts_behind(prefix: str, texts: Any) -> tuple[I64, U8]:
-    """Return texts from `as_column` in UTF-8, each behind a prefix: offsets and bytes."""
+    """Put a prefix before each text of `as_column`; return the offsets and the UTF-8 of all."""
     arrow, compute = load_arrow("an Arrow array"), load_arrow("an Arrow array", "pyarrow.compute")
     first, between = (arrow.scalar(each, arrow.large_string()) for each in (prefix, ""))
     made = compute.binary_join_element_wise(first, texts.combine_chunks(), between)
@@ -179,9 +179,9 @@ def read_batches(
 ) -> Any:
     """Make a pyarrow.RecordBatchReader of chunks of columns.
 
-    `empty`: columns of length 0 that give the types if there is no chunk.  NaN becomes null.
-    Raises OptionError if `ids` is not in `IDS`, and InputError, while the reader is read, for an id
-    that does not fit the type of its column.
+    `empty`: columns of length 0, for the types if there is no chunk.  NaN becomes null.  Raises
+    OptionError if `ids` is not in `IDS`.  Reading raises InputError for an id that does not fit the
+    type of its column.
     """
     arrow = checked_arrow(ids)
     source = iter(chunks)
@@ -208,7 +208,7 @@ def checked_arrow(ids: str) -> Any:
 
 
 def id_array(ids: Sequence[Any]) -> Any:
-    """Return ids as an array of pyarrow: as text, bytes or whole numbers if all fit, else text."""
+    """Return ids as a pyarrow array: of the type of the first id if all fit, else text."""
     arrow = checked_arrow("auto")
     try:
         return _id_array(arrow, ids, _kind(arrow, list(ids)), "auto")
@@ -217,13 +217,13 @@ def id_array(ids: Sequence[Any]) -> Any:
 
 
 def id_text(id: Any) -> str:
-    """Write an id as text: numbers in decimal, bytes in hexadecimal digits, \\ud800 escaped."""
+    """Write an id as text: numbers in decimal, bytes in hexadecimal, surrogates escaped."""
     text = id.hex() if isinstance(id, bytes) else str(id)
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def fixed_rows(column: Any) -> U8:
-    """Return a column of binary values of one length, without nulls, as rows uint8[n, w]."""
+    """Return binary values of equal length, without nulls, as rows uint8[n, w]."""
     arrow = load_arrow("an Arrow array")
     column = column.combine_chunks() if isinstance(column, arrow.ChunkedArray) else column
     if not len(column):
@@ -238,14 +238,14 @@ def fixed_rows(column: Any) -> U8:
 
 
 def filtered_array(values: Any, is_chosen: Any) -> Any:
-    """Return some values of an array of pyarrow, also of those that it does not filter itself."""
+    """Return some values of a pyarrow array, even of types that pyarrow cannot filter."""
     kind = _filterable(values.type)
     if kind != values.type:
         return values.cast(kind).filter(is_chosen).cast(values.type)
     try:
         return values.filter(is_chosen)
     except NotImplementedError:
-        # Values that are run-end encoded can only be sliced and joined.
+        # Run-end encoded values can only be sliced and joined.
         chosen = is_chosen.to_numpy(zero_copy_only=False)
         starts, stops = np.flatnonzero(np.diff(chosen, prepend=0, append=0)).reshape(-1, 2).T
         sliced = map(values.slice, starts.tolist(), (stops - starts).tolist())
@@ -253,7 +253,7 @@ def filtered_array(values: Any, is_chosen: Any) -> Any:
 
 
 def _filterable(kind: Any) -> Any:
-    """Return a type of Arrow with texts in place of views of texts, which pyarrow cannot filter."""
+    """Return an Arrow type without views of texts, which pyarrow cannot filter."""
     arrow = load_arrow("an Arrow array")
     if str(kind) in ("string_view", "binary_view"):
         return getattr(arrow, f"large_{str(kind).removesuffix('_view')}")()
@@ -272,9 +272,9 @@ def _of_filterable(field: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByteColumn:
-    """Undecoded bytes of texts, or null: `addresses`, `lengths` and `owners` as of a `TextColumn`.
+    """A column of undecoded texts or nulls, with the fields of a `TextColumn`.
 
-    `is_string`: Arrow calls them strings, which are UTF-8, but need not be valid.
+    `is_string`: their Arrow type is string, which promises UTF-8 that may still be invalid.
     """
 
     addresses: U64
@@ -287,24 +287,24 @@ class ByteColumn:
         return len(self.lengths)
 
     def __getitem__(self, at: Any) -> Any:
-        """Return the bytes of one text, or a column of some consecutive texts."""
+        """Return the bytes of one text, or a column for a slice."""
         if isinstance(at, slice):
             return self.chosen(at)
         length = int(self.lengths[at])
         return None if length < 0 else ctypes.string_at(int(self.addresses[at]), length)
 
     def chosen(self, places: Any) -> "ByteColumn":
-        """Return the texts at some positions, or of a slice, in that order."""
+        """Return the texts at given positions or a slice, in that order."""
         return replace(self, addresses=self.addresses[places], lengths=self.lengths[places])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextColumn(Sequence[Any]):
-    """Decoded texts: each is str, in valid UTF-8, or None for null.
+    """A column of decoded texts: each is a str, stored as valid UTF-8, or None for null.
 
-    `addresses` and `lengths`, in bytes, describe the memory that `owners` keep; both arrays are
-    contiguous.  A length of -1 is null.  Whoever makes a column has checked that all texts lie in
-    that memory, and are valid; `simdb.core.decoding` makes one of anything else.
+    `addresses` and `lengths`, in bytes, are contiguous arrays; `owners` keep the memory to which
+    they point.  A length of -1 is null.  The maker of a column has checked that all texts lie in
+    that memory and are valid; `simdb.core.decoding` does so for other objects.
     """
 
     addresses: U64
@@ -316,29 +316,29 @@ class TextColumn(Sequence[Any]):
         return len(self.lengths)
 
     def __getitem__(self, at: Any) -> Any:
-        """Return one text, or a column of some consecutive texts."""
+        """Return one text, or a column for a slice."""
         if isinstance(at, slice):
             return self.chosen(at)
         return _text(int(self.addresses[at]), int(self.lengths[at]))
 
     def __iter__(self) -> Iterator[Any]:
         """Yield each text."""
-        # A generator keeps the column, and with it the memory.
+        # A generator keeps the column alive, and with it the memory.
         yield from map(_text, self.addresses.tolist(), self.lengths.tolist())
 
     def chosen(self, places: Any) -> "TextColumn":
-        """Return the texts at some positions, or of a slice, in that order."""
+        """Return the texts at given positions or a slice, in that order."""
         return TextColumn(self.addresses[places], self.lengths[places], self.owners)
 
     def contents(self) -> Iterator[bytes]:
-        """Yield the UTF-8 of each text, nothing of a null."""
+        """Yield the UTF-8 of each text; no bytes for a null."""
         for address, length in zip(self.addresses.tolist(), self.lengths.tolist(), strict=True):
             yield ctypes.string_at(address, length) if length > 0 else b""
 
     def memory(self) -> Iterator[Any]:
-        """Yield the UTF-8 of all texts, one after the other, where it is: buffers to be read.
+        """Yield the UTF-8 of all texts in order, as buffers without a copy.
 
-        Texts that touch each other, as those of one Arrow array do, are in one buffer.
+        Texts that are adjacent in memory, as in an Arrow array, share one buffer.
         """
         known = np.flatnonzero(self.lengths > 0)
         starts = self.addresses[known]
@@ -372,7 +372,7 @@ def _text(address: int, length: int) -> str | None:
 
 
 def joined(columns: Sequence[Column]) -> Column:
-    """Return consecutive columns of one class, at least one, as one column."""
+    """Join one or more columns of one class, in order."""
     if len(columns) == 1:
         return columns[0]
     return replace(
@@ -406,7 +406,7 @@ def _batch(arrow: Any, chunk: Columns, id_columns: Sequence[str], kind: Any, ids
 
 
 def array_of(arrow: Any, values: Any) -> Any:
-    """Return numbers, or rows of bytes, as an array of pyarrow; NaN becomes null."""
+    """Return numbers or rows of bytes as a pyarrow array; NaN becomes null."""
     if isinstance(values, arrow.Array):
         return values
     if values.ndim == 2:
@@ -449,7 +449,7 @@ def _misfit(id: Any, kind: Any) -> str:
 
 
 def _plain_times(values: Any) -> Any:
-    """Return values with times of nanoseconds as text, durations as whole numbers.
+    """Return values with nanosecond times as text, and durations as whole numbers.
 
     Structs get `distinct` names.
     """
@@ -475,7 +475,7 @@ def field_values(table: Any, wanted: Field) -> list[Any]:
 
 
 def field_column(table: Any, wanted: Field) -> Any:
-    """Return the field of each row as an array; None if rows must be looked at one by one."""
+    """Return the field of each row as an array; None if rows must be read one by one."""
     if wanted.plain is not None:
         return table.column(wanted.plain)
     compute = load_arrow("reading a field", "pyarrow.compute")
@@ -493,7 +493,7 @@ def field_column(table: Any, wanted: Field) -> Any:
 
 
 def joined_texts(columns: Sequence[Any]) -> Any:
-    """Return columns of large strings as one, their texts joined by an empty line."""
+    """Join columns of large strings, row by row, with an empty line between the texts."""
     joint = load_arrow("reading a field").scalar(JOINT, columns[0].type)
     return load_arrow("reading a field", "pyarrow.compute").binary_join_element_wise(
         *columns, joint
@@ -501,14 +501,14 @@ def joined_texts(columns: Sequence[Any]) -> Any:
 
 
 def shape_of(schema: Any) -> dict[str, Any]:
-    """Return the names of the columns of a schema or a struct, and of the objects in them."""
+    """Return the column names of a schema or struct, with the same for each nested struct."""
     is_struct = load_arrow("reading a field").types.is_struct
     fields = (schema.field(at) for at in range(getattr(schema, "num_fields", len(schema.names))))
     return {each.name: shape_of(each.type) if is_struct(each.type) else True for each in fields}
 
 
 def _coalesced(table: Any, part: Part, compute: Any) -> list[Any]:
-    """Return the column of a part: none if there is none, None in it if it has no texts."""
+    """Return the column of a part in a list: empty without a column, [None] without texts."""
     columns = [
         column for path in part.paths if (column := _column_at(table, path, compute)) is not None
     ]

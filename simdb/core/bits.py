@@ -1,10 +1,9 @@
-"""Blocks of bits: how a 64-bit fingerprint is cut up and which blocks lead each table.
+"""Blocks of bits: the blocks of a 64-bit fingerprint, and the leading blocks of each table.
 
-A fingerprint is cut into `blocks` neighbouring groups of bits, the wider groups first (64 bits in 6
-blocks: 11, 11, 11, 11, 10, 10).  For each choice of `leading` blocks, one table sorts the
-fingerprints with these blocks in front: block-permuted Hamming search, BPHS (Manku, Jain & Das
-Sarma 2007, section 3).  So one mask describes a table: the bits that lead.  The other bits follow
-in their old order.
+A fingerprint is cut into `blocks` groups of adjacent bits, wider groups first (64 bits in 6 blocks:
+11, 11, 11, 11, 10, 10).  For each choice of `leading` blocks, one table sorts the fingerprints with
+these blocks in front: block-permuted Hamming search, BPHS (Manku, Jain & Das Sarma 2007, section
+3).  So the mask of its leading bits describes a table.  All other bits follow in their old order.
 """
 
 from collections.abc import Iterator
@@ -18,14 +17,13 @@ from simdb.core.dtypes import U8, U32, U64, Bools
 
 FINGERPRINT_BITS = 64
 ALL_BITS = (1 << FINGERPRINT_BITS) - 1
-# The bits of a hash are a multiple of the first.
-HASH_BITS_STEP, HASH_BITS_MOST = 32, 512
-# Word k of a given feature, from k = 1 on, is fmix64(first word ^ k times this constant).
+HASH_BITS_STEP, HASH_BITS_MOST = 32, 512  # the bits of a hash are a multiple of the step
+# For k >= 1, word k of a given feature is fmix64(first word ^ k times this constant).
 SECOND_WORD = np.uint64(0x9E3779B97F4A7C15)
 
 
 def block_masks(blocks: int) -> list[int]:
-    """Make one mask for each block, the block of the most significant bits first."""
+    """Make one mask for each block, from the most significant block to the least."""
     width, wider = divmod(FINGERPRINT_BITS, blocks)
     masks = []
     stop = FINGERPRINT_BITS
@@ -42,9 +40,9 @@ def leading_masks(blocks: int, leading: int) -> list[int]:
 
 
 def header_mask(mask: int, header_bits: int) -> int:
-    """Make the mask of the bits of a fingerprint that are the `header_bits` highest of its key.
+    """Make the mask of the bits of a fingerprint that are the header of its key.
 
-    `mask` leads; see `key_order`.
+    The header is the `header_bits` highest bits of a key in which `mask` leads; see `key_order`.
     """
     return sum(1 << bit for bit in key_order(mask)[:header_bits])
 
@@ -52,8 +50,7 @@ def header_mask(mask: int, header_bits: int) -> int:
 def key_order(mask: int) -> list[int]:
     """List the bits of a fingerprint in the order of a key in which `mask` leads.
 
-    The key has the bits in `mask` first, the most significant bit first, and then the other bits
-    in the same order.
+    The bits in `mask` precede all others; both groups begin with their most significant bit.
     """
     return [*reversed([*set_bits(mask)]), *reversed([*set_bits(ALL_BITS ^ mask)])]
 
@@ -62,8 +59,8 @@ def distance_served(blocks: int, leading: int, flips: int) -> int:
     """Compute the largest distance that is always found with up to `flips` flipped header bits.
 
     A pair is missed only if every choice of `leading` blocks holds at least `flips + 1` differing
-    bits.  The fewest differing bits that do this are `flips + 1` spread evenly over `leading`
-    blocks, and in every other block as many as in the fullest of these.
+    bits.  The fewest differing bits do this if `flips + 1` of them are spread evenly over `leading`
+    blocks, and every other block has the number of the fullest of these.
     """
     needed = flips + 1
     return needed + (blocks - leading) * -(-needed // leading) - 1
@@ -75,9 +72,9 @@ def flip_count(header_bits: int, flips: int) -> int:
 
 
 def flip_sets(mask: int, flips: int) -> Iterator[int]:
-    """Give every set of at most `flips` of the bits in `mask`, as a mask; the smaller sets first.
+    """Return an iterator over all sets of at most `flips` bits of `mask`, as masks, by size.
 
-    There is none if `flips` is below 0.
+    There are none if `flips` is below 0.
     """
     bits = [1 << position for position in set_bits(mask)]
     sizes = range(min(flips, len(bits)) + 1)
@@ -85,7 +82,7 @@ def flip_sets(mask: int, flips: int) -> Iterator[int]:
 
 
 def set_bits(mask: int) -> Iterator[int]:
-    """Give the positions of the bits that are set in `mask`, lowest first."""
+    """Yield the positions of the set bits of `mask`, lowest first."""
     while mask:
         lowest = mask & -mask
         yield lowest.bit_length() - 1
@@ -93,12 +90,12 @@ def set_bits(mask: int) -> Iterator[int]:
 
 
 def rotation_amounts(rotations: int) -> list[int]:
-    """Give the number of bits by which each of 1 to 64 `rotations` turns a fingerprint."""
+    """Return the number of bits by which each of 1 to 64 `rotations` turns a fingerprint."""
     return [FINGERPRINT_BITS * number // rotations for number in range(rotations)]
 
 
 def rotated(words: U64, amount: int) -> U64:
-    """Copy the words with their highest `amount` (0 to 63) bits moved to the low end."""
+    """Return a copy of the words, rotated left by `amount` bits (0 to 63)."""
     if amount == 0:
         return words.copy()
     low = np.uint64(FINGERPRINT_BITS - amount)
@@ -106,20 +103,20 @@ def rotated(words: U64, amount: int) -> U64:
 
 
 def is_set(flags: U8, positions: U32) -> Bools:
-    """Tell for each of `positions` whether its bit is set in a `bitmap`: bool[n]."""
+    """Return whether the bit at each position is set in a `bitmap`: bool[n]."""
     found = flags[positions >> 3] >> (positions & 7).astype(np.uint8)
     return np.asarray(found & 1, np.bool_)
 
 
 def bitmap(positions: npt.NDArray[np.integer], count: int) -> U8:
-    """Make one bit for each of `count` numbers, set at `positions`; lowest bit of a byte first."""
+    """Make a bitmap of `count` bits, set at `positions`; the lowest bit of a byte is its first."""
     flags = np.zeros(-(-count // 8) * 8, np.uint8)
     flags[positions] = 1
     return np.packbits(flags, bitorder="little")
 
 
 def fmix64(words: U64) -> U64:
-    """Return each word through the finaliser of MurmurHash3_x64_128."""
+    """Apply the finaliser of MurmurHash3_x64_128 to each word."""
     words = (words ^ words >> np.uint64(33)) * np.uint64(0xFF51AFD7ED558CCD)
     words = (words ^ words >> np.uint64(33)) * np.uint64(0xC4CEB9FE1A85EC53)
     return words ^ words >> np.uint64(33)

@@ -1,7 +1,8 @@
-"""Checks: of settings, whose OptionError names setting and value, of packages, of stored objects.
+"""Checks: the tests of settings, of optional packages and of decoded objects.
 
-A checksum detects accidents.  A file that somebody made on purpose may hold any object, so code
-that decodes an object checks its type and raises an error of simdb.
+The OptionError of a setting names the setting and its value.  A checksum detects only accidents: a
+forged file may hold any object.  So code that decodes an object checks its type and raises an error
+of simdb.
 """
 
 import re
@@ -17,7 +18,7 @@ from simdb.core.choices import CONTAINED, RULES
 from simdb.core.errors import CorruptError, Error, OptionError
 
 SHOWN_LENGTH = 100
-FIELDS_MAX = 8  # of metadata, that a database indexes
+FIELDS_MAX = 8  # indexed fields of metadata
 
 
 def shown(value: Any) -> str:
@@ -25,13 +26,13 @@ def shown(value: Any) -> str:
     try:
         text = repr(value)
     except Exception:
-        # The repr of a whole number of thousands of digits raises, and that of any class may.
+        # The repr of an int with thousands of digits raises, and a class may have a bad repr.
         return f"a {type(value).__name__}"
     return text if len(text) <= SHOWN_LENGTH else f"{text[: SHOWN_LENGTH - 3]}..."
 
 
 def is_one_of(value: Any, allowed: tuple[Any, ...]) -> bool:
-    """Tell whether `value`, which may be any object, is one of the `allowed` values."""
+    """Return whether `value`, which may be any object, is one of the `allowed` values."""
     if type(value) is str:  # the usual case, many times faster
         return value in allowed
     return any(isinstance(value, type(each)) and bool(value == each) for each in allowed)
@@ -46,7 +47,7 @@ def one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
 
 
 def chosen_words(options: Any) -> None:
-    """Check the fields of a dataclass that are flags, or words of a Literal, by their types."""
+    """Raise OptionError for a field of a dataclass that does not fit its type bool or Literal."""
     for each in fields(options):
         value = getattr(options, each.name)
         if each.type is bool:
@@ -70,13 +71,13 @@ def instance(name: str, value: Any, kind: type, example: str) -> None:
 
 
 def is_whole(value: Any, least: int, most: int | None = None) -> bool:
-    """Tell whether `value`, which may be any object, is a whole number from `least` to `most`."""
+    """Return whether `value`, of any type, is a whole number from `least` to `most`."""
     is_number = isinstance(value, int | np.integer) and not isinstance(value, bool)
     return is_number and value >= least and (most is None or value <= most)
 
 
 def lose_of(rule: Any, lose: Any = 0) -> int | None:
-    """Return how many word 3-grams a document may lose by a rule; None if it may lose any."""
+    """Return the number of word 3-grams that a rule lets a document lose; None without a limit."""
     one_of("rule", rule, RULES)
     if lose and rule != CONTAINED:
         raise OptionError("lose= counts the word 3-grams of rule='contained'; give both")
@@ -84,7 +85,7 @@ def lose_of(rule: Any, lose: Any = 0) -> int | None:
 
 
 def whole(name: str, value: Any, least: int, most: int) -> int:
-    """Give `value` if it is a whole number from `least` to `most`; raise OptionError otherwise."""
+    """Return `value` if it is a whole number from `least` to `most`; OptionError otherwise."""
     if isinstance(value, int) and is_whole(value, least, most):
         return value
     raise OptionError(f"{name} must be a whole number from {least} to {most}, got {shown(value)}")
@@ -107,7 +108,7 @@ def callable_name(name: str, value: Any) -> None:
 
 
 def words(name: str, value: Any) -> tuple[str, ...]:
-    """Give the distinct words, sorted; raise OptionError unless `value` holds words."""
+    """Return the distinct words, sorted; raise OptionError unless `value` holds words."""
     is_many = isinstance(value, Iterable) and not isinstance(value, bytes | Mapping)
     is_single = getattr(value, "ndim", 1) == 0
     words = tuple(value) if is_many and not is_single else (None,)
@@ -117,7 +118,7 @@ def words(name: str, value: Any) -> tuple[str, ...]:
 
 
 def field_names(value: Any) -> tuple[str, ...]:
-    """Give the names of fields as a tuple; raise OptionError unless they are distinct and few."""
+    """Return names of fields as a tuple; OptionError unless they are distinct and at most 8."""
     names = tuple(value) if isinstance(value, tuple | list) else (None,)
     is_named = all(isinstance(name, str) and name for name in names)
     if not is_named or len(names) > FIELDS_MAX or len(set(names)) < len(names):
@@ -129,7 +130,7 @@ def field_names(value: Any) -> tuple[str, ...]:
 
 
 def tag_weights(name: str, value: Any) -> tuple[str, ...]:
-    """Give the words TAG=WEIGHT, sorted by tag; raise OptionError for others, or a tag twice."""
+    """Return the words TAG=WEIGHT, sorted; OptionError for another word or a repeated tag."""
     given = words(name, value)
     found = [re.fullmatch(r"([a-z][a-z0-9-]{0,63})=([1-9][0-9]{0,2})", each) for each in given]
     tags = {each[1] for each in found if each is not None}
@@ -157,7 +158,7 @@ def share(name: str, value: Any) -> None:
 
 
 def installed(module: str, need: str) -> Any:
-    """Import a module of an optional package; raise OptionError with the text `need` without it."""
+    """Import a module of an optional package; if it is missing, raise OptionError with `need`."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -178,14 +179,14 @@ def expecting(what: str) -> Iterator[None]:
 
 
 def a_map(stored: Any) -> Mapping[str, Any]:
-    """Give `stored` if it is a map whose keys are text; raise TypeError otherwise."""
+    """Return `stored` if it is a map whose keys are text; raise TypeError otherwise."""
     if not isinstance(stored, dict) or not all(isinstance(name, str) for name in stored):
         raise TypeError(f"expected a map with text keys, got {type(stored).__name__}")
     return stored
 
 
 def a_whole(value: Any, stop: int) -> int:
-    """Give `value` if it is a whole number in 0 .. `stop` - 1; raise TypeError or ValueError."""
+    """Return `value` if it is a whole number below `stop`; raise TypeError or ValueError."""
     if type(value) is not int:
         raise TypeError(f"expected a whole number, got {type(value).__name__}")
     if not 0 <= value < stop:
@@ -194,7 +195,7 @@ def a_whole(value: Any, stop: int) -> int:
 
 
 def a_number(value: Any) -> float:
-    """Give `value` as a float if it is a finite number; raise TypeError or ValueError."""
+    """Return `value` as a float if it is a finite number; raise TypeError or ValueError."""
     if type(value) not in (int, float):
         raise TypeError(f"expected a number, got {type(value).__name__}")
     if not abs(value) < float("inf"):
@@ -203,7 +204,7 @@ def a_number(value: Any) -> float:
 
 
 def a_text(value: Any) -> str:
-    """Give `value` if it is text; raise TypeError otherwise."""
+    """Return `value` if it is text; raise TypeError otherwise."""
     if not isinstance(value, str):
         raise TypeError(f"expected text, got {type(value).__name__}")
     return value

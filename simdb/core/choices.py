@@ -1,7 +1,8 @@
 """Choices: the words that arguments such as `search=` take, as types for type checkers.
 
-A type checker then finds `search="pms"`.  At run time each word is checked as before.  Code that
-passes such an argument on can name its type: `def find(method: simdb.core.choices.MethodName)`.
+With these types, a type checker refuses `search="pms"`; at run time each word is checked as well.
+Code that passes such an argument on can name its type:
+`def find(method: simdb.core.choices.MethodName)`.
 
 `MethodName`: "auto", "exhaustive", "bphs", "psm", "multiprobe", "polytope", "rotation", "banding".
 `PolicyName`: "connected", "star".
@@ -16,13 +17,13 @@ passes such an argument on can name its type: `def find(method: simdb.core.choic
 `NullName`: "keep", "drop", "error".
 `ConflictName`: "same", "skip", "replace", "error".
 `MissingName`: "error", "skip".
-`OnErrorName`: "raise", "skip"; `OnError`: also a function of row, id and reason.
+`OnErrorName`: "raise", "skip"; `OnError` adds a function of row, id and reason.
 `ShardByName`: "id", "fingerprint".
 `ModeName`: "c", "x", "w", "r".
 `DurabilityName`: "full", "process", "none".
 `TimesName`: "none", "inserted", "seen".
 `ClustersName`: "none", "distance", "similarity".
-`MeasureName`: "jaccard", "cosine"; None of hashes.
+`MeasureName`: "jaccard", "cosine"; None for hashes.
 `MarkupName`: "none", "html".
 `NormalisationName`: "none", "nfc", "nfkc", "lenient".
 `MarksName`: "keep", "drop".

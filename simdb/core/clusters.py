@@ -1,6 +1,6 @@
-"""Clusters: groups of matching documents as users get them, ids in one array.
+"""Clusters: groups of matching documents as users get them, with all ids in one array.
 
-Beside them pairs and clusters of the fingerprints in an array, as positions in that array.
+For fingerprints in an array, pairs and clusters hold positions in that array.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,8 +26,8 @@ class Cluster(Generic[IdT]):
     Attributes
     ----------
     ids : list
-        Ids of the members: `ids[0]` is the representative, and the other members follow.  They are
-        in order of insertion, or of the metadata field given to `find_clusters`.
+        Ids of the members, in order of insertion, or by the `keep` rule of `find_clusters`.  The
+        first is the representative.
     """
 
     ids: list[IdT]
@@ -42,11 +42,11 @@ class Cluster(Generic[IdT]):
         return len(self.ids)
 
     def __iter__(self) -> Iterator[IdT]:
-        """Give the members in order."""
+        """Return an iterator over the ids, in order."""
         return iter(self.ids)
 
     def __repr__(self) -> str:
-        """Return the number of members, and the first ones."""
+        """Return the number of members and the first ones."""
         size = previews.counted(len(self.ids), "document")
         return f"<simdb.Cluster of {size}: {previews.first_of(self.ids, len(self.ids))}>"
 
@@ -55,7 +55,7 @@ class Cluster(Generic[IdT]):
 class Clusters(RowSequence[Cluster[IdT]]):
     """The clusters of two or more documents, in the order of their representatives.
 
-    They have a length, can be iterated and have positions and slices, as a list of `Cluster`.
+    They can be counted, iterated, indexed and sliced like a list of `Cluster`.
 
     Attributes
     ----------
@@ -64,9 +64,9 @@ class Clusters(RowSequence[Cluster[IdT]]):
     ids : ndarray
         Ids of the members of all clusters, object[k].
     verification : Verification or None
-        The counts of what texts have decided, with verify="exact".
+        The counts of pairs that texts have decided, with verify="exact".
     measure : {"jaccard", "cosine"} or None
-        The measure of the similarity by which they match; None for hashes.
+        The measure of the similarity by which documents match; None for hashes.
     """
 
     KIND = "cluster"
@@ -80,7 +80,7 @@ class Clusters(RowSequence[Cluster[IdT]]):
         return Cluster(list(self.ids[start:stop]))
 
     def __repr__(self) -> str:
-        """Return the numbers of clusters and documents, and the first representatives."""
+        """Return the number of clusters and of documents, and the first representatives."""
         first = previews.first_of(self.representatives[: previews.SHOWN_VALUES], len(self))
         return f"<simdb.Clusters: {self._size}{': ' if len(self) else ''}{first}>"
 
@@ -185,7 +185,7 @@ class Clusters(RowSequence[Cluster[IdT]]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairPositions:
-    """Some pairs of the elements of an array, by their positions.
+    """Pairs of elements of an array, by position.
 
     Attributes
     ----------
@@ -204,13 +204,13 @@ class PairPositions:
         return len(self.distance)
 
     def __iter__(self) -> Iterator[Pair]:
-        """Give one `Pair` of positions at a time."""
+        """Yield each pair of positions as a `Pair`."""
         columns = (self.left.tolist(), self.right.tolist(), self.distance.tolist())
         for left, right, distance in zip(*columns, strict=True):
             yield Pair(left, right, distance)
 
     def __repr__(self) -> str:
-        """Return the number of pairs, and the first ones."""
+        """Return the number of pairs and the first ones."""
         first = zip(
             self.left[: previews.SHOWN_VALUES].tolist(),
             self.right[: previews.SHOWN_VALUES].tolist(),
@@ -224,8 +224,8 @@ class PairPositions:
 class ArrayPairs(ReadOnce[PairPositions, Pair]):
     """All pairs of near fingerprints in an array, found while they are read.
 
-    Read the pairs once, in bounded memory: with `chunks()`, or by iterating, one `Pair` of
-    positions at a time.  Or use the arrays, which gather all pairs first.
+    Iterate over them, a `Pair` of positions at a time, or over `chunks()`: once, in bounded memory.
+    Or use the arrays, which gather all pairs first.
 
     Attributes
     ----------
@@ -236,7 +236,7 @@ class ArrayPairs(ReadOnce[PairPositions, Pair]):
     """
 
     def __repr__(self) -> str:
-        """Return the number of pairs if they are gathered; it reads none."""
+        """Return the number of pairs if they were gathered; reads no pairs."""
         if self._gathered is not None:
             return repr(self._gathered).replace("PairPositions", "ArrayPairs", 1)
         return f"<simdb.ArrayPairs, {'streamed' if self._stream is None else 'not read yet'}>"
@@ -266,7 +266,7 @@ class ArrayPairs(ReadOnce[PairPositions, Pair]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrayClusters(RowSequence[I64], Sequence[I64]):
-    """The connected sets of two or more positions of an array, in the order of their first members.
+    """Connected sets of two or more positions of an array, in the order of their first members.
 
     Attributes
     ----------
@@ -286,7 +286,7 @@ class ArrayClusters(RowSequence[I64], Sequence[I64]):
         return self.positions[start:stop]
 
     def __repr__(self) -> str:
-        """Return the numbers of clusters and positions."""
+        """Return the number of clusters and the number of positions."""
         positions = previews.counted(len(self.positions), "position")
         return f"<simdb.ArrayClusters: {previews.counted(len(self), 'cluster')} of {positions}>"
 

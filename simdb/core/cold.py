@@ -1,4 +1,4 @@
-"""Doors: the names that a package gives to others, loaded when a program first uses them.
+"""Doors: the names that a package offers to others, loaded when a program first uses them.
 
 A package lists its names once, in `__init__.pyi`, where type checkers look for them:
 
@@ -9,14 +9,15 @@ and `__init__.py` opens the door:
     from simdb.core import cold
     __getattr__, __dir__, __all__ = cold.door(__name__)
 
-(`from simdb.core.cold import door` would ask for the lock of this module, and two threads that
-import two packages first would wait for each other.)  `from simdb.storage import Contents` then
-loads one module of the package.  With `from simdb import storage`, the module is loaded by the
-first call that names it, `storage.Contents(...)`: so a program pays for what it uses, and
-`import simdb` loads nothing else.
+(`from simdb.core.cold import door` would take the import lock of this module; two threads that
+import two packages for the first time could then wait for each other.)
 
-Whoever loads a module in the middle of a program holds `LOADING`.  Without it, a child forked by
-another thread at that moment would wait for the module without end.
+`from simdb.storage import Contents` then loads one module of the package.  With
+`from simdb import storage`, the first use of a name, such as `storage.Contents(...)`, loads its
+module.  So `import simdb` loads no other module, and a program pays only for names that it uses.
+
+A thread that loads a module in the middle of a program holds `LOADING`.  Otherwise a child forked
+by another thread at that moment would wait for the module for ever.
 """
 
 import os
@@ -40,12 +41,12 @@ if hasattr(os, "register_at_fork"):
 class MadeOnce(Generic[Value]):
     """A property that is computed when it is first used, and kept.
 
-    `functools.cached_property` of Python 3.11 and earlier has a lock for all objects of a class: a
-    child forked while a thread computes one of them would wait for it without end.
+    Up to Python 3.11, `functools.cached_property` has one lock for all objects of a class.  A child
+    that is forked while a thread computes a value would wait for that lock for ever.
     """
 
     def __init__(self, make: Callable[[Any], Value]) -> None:
-        """`make` computes the value of an object."""
+        """Take `make`, which computes the value for an object."""
         self._make = make
         self.__doc__ = make.__doc__
 
@@ -66,8 +67,8 @@ def door(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return the `__getattr__`, `__dir__` and `__all__` of a package that lists its names.
 
-    `moved`: what to use in place of names that the package had; such a name never means a package,
-    as `simdb.plan` would.
+    `moved`: names that the package had, with their replacements.  Such a name never means a
+    subpackage, as `simdb.plan` otherwise would.
     """
     own = sys.modules[package]
     place_of = _places(f"{own.__file__}i")
@@ -91,7 +92,7 @@ def door(
 
 
 def modules(package: str, cold: Collection[str]) -> Callable[[str], ModuleType]:
-    """Make the `__getattr__` of a package that loads each of its `cold` modules when first used."""
+    """Make the `__getattr__` of a package whose `cold` modules are loaded when first used."""
 
     def load(name: str) -> ModuleType:
         if name not in cold:
@@ -114,18 +115,18 @@ def _places(path: str) -> dict[str, str]:
 
 
 def section(path: Path, name: str) -> str:
-    """Return the lines of a text file of tables from [`name`] up to the next empty line.
+    """Return the lines of a text file from [`name`] up to the next empty line.
 
-    Tables that few programs need are in such files, and not in modules.
+    Tables that few programs need are in such files instead of modules.
     """
     return path.read_text(encoding="ascii").split(f"\n[{name}]\n")[1].partition("\n\n")[0]
 
 
 def _loaded(name: str) -> ModuleType:
-    """Return a module, and load it if no thread has done so, with `LOADING` held.
+    """Return a module, loading it with `LOADING` held if no thread has loaded it.
 
-    Nobody waits for it too long: a thread that imports a package of simdb by itself may hold a
-    module that the thread with `LOADING` waits for.
+    The wait for `LOADING` has a limit, against a deadlock: a thread that imports a package of simdb
+    directly may hold a module for which the thread with `LOADING` waits.
     """
     module = sys.modules.get(name)
     if module is not None and not getattr(module.__spec__, "_initializing", False):
@@ -139,21 +140,22 @@ def _loaded(name: str) -> ModuleType:
 
 
 class _Package(ModuleType):
-    """A package that does not let one of its packages take the place of a name that is gone."""
+    """A package whose subpackages cannot take the place of its former names."""
 
     __moved__: Mapping[str, str]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute, but drop a module under a name that is gone.
+        """Set an attribute, except a module under a former name.
 
-        Python sets each module that it has loaded as an attribute of the package.
+        Python sets each module that it loads as an attribute of its package.
         """
         if not (name in self.__moved__ and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
     def __reduce__(self) -> tuple[Callable[[str], ModuleType], tuple[str]]:
-        """Travel as a name: the functions of a notebook do, to other processes, with their globals.
+        """Pickle the package by its name.
 
-        What pickles them, as Spark, Ray and Dask do, knows only modules of no class of their own.
+        Spark, Ray and Dask pickle functions of a notebook with their globals, and know only modules
+        whose class is `ModuleType` itself.
         """
         return import_module, (self.__name__,)

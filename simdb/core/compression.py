@@ -1,8 +1,8 @@
-"""Compression of blocks by Zstandard, by whichever library is there, or else by zlib.
+"""Compression: blocks compressed with Zstandard, or with zlib where Zstandard is missing.
 
-pyarrow has Zstandard, as have `compression.zstd` of Python 3.14 and the package zstandard.  A block
-is packed by zlib, which needs nothing, where none of them is installed: it takes up to a tenth more
-room, and two to three times as long.  The first bytes of a block say which of the two it was.
+Zstandard comes from pyarrow, from `compression.zstd` of Python 3.14, or from the package zstandard.
+Without all three, zlib compresses a block; that takes up to a tenth more room, and two to three
+times as long.  The first bytes of a block tell the two formats apart.
 """
 
 import io
@@ -19,7 +19,7 @@ MODULES = ("compression.zstd", "zstandard")
 
 
 def load_zstd(purpose: str) -> Any:
-    """Return a module with Zstandard; the OptionError if there is none names `purpose`."""
+    """Return a module with Zstandard; if there is none, an OptionError names `purpose`."""
     for name in MODULES:
         try:
             return import_module(name)
@@ -29,7 +29,7 @@ def load_zstd(purpose: str) -> Any:
 
 
 def compressed(content: bytes) -> bytes:
-    """Return a block, compressed."""
+    """Compress a block."""
     if has_arrow():
         return bytes(_arrow_codec().compress(content, asbytes=True))
     try:
@@ -40,9 +40,9 @@ def compressed(content: bytes) -> bytes:
 
 
 def decompressed(content: bytes, size: int) -> bytes:
-    """Return the `size` bytes of a block; ValueError if it is damaged.
+    """Decompress a block of `size` bytes, taking no more memory; ValueError if it is damaged.
 
-    No more memory than that is taken.  OptionError if Zstandard is needed and not installed.
+    Raises OptionError if Zstandard is needed and not installed.
     """
     failures: tuple[type[Exception], ...] = (OSError, zlib.error)
     try:
@@ -63,9 +63,10 @@ def decompressed(content: bytes, size: int) -> bytes:
 
 
 def _stream(module: Any, file: IO[bytes]) -> Any:
-    """Return a stream that reads what is compressed.
+    """Return a stream that decompresses a file.
 
-    That of the package zstandard does not say if the end is missing; whoever reads knows the size.
+    The stream of the package zstandard does not notice a missing end, so the caller must check the
+    size.
     """
     if hasattr(module, "ZstdFile"):
         return module.ZstdFile(file)

@@ -1,25 +1,24 @@
 """Decoding: the one place that turns bytes into text, for every door.
 
-The encoding of some bytes is the first of these that is there:
+The first of these sources that is present decides the encoding of bytes:
 
-1. the byte order mark of UTF-8, UTF-16 or UTF-32;
-2. the charset that came with them, in the header of a page of a crawl or of a part of a mail;
-3. of bytes that begin like HTML or XML, the charset that they declare: `<meta charset>`,
-   `<meta http-equiv>` or `<?xml encoding>` in the first 1,024 bytes, with the labels of browsers;
-4. `encoding=`, `--encoding`: UTF-8 if none is given;
-5. a guess, only if that is the word "guess".
+1. The byte order mark of UTF-8, UTF-16 or UTF-32.
+2. The charset in the header of a crawled page or of a part of a mail.
+3. The charset that HTML or XML declares in its first 1,024 bytes, with the labels of browsers:
+   `<meta charset>`, `<meta http-equiv>` or `<?xml encoding>`.
+4. `encoding=` or `--encoding`, by default UTF-8.
+5. A guess, only if step 4 has the word "guess".
 
-Bytes that are valid UTF-8, and have more than ASCII, are UTF-8 whatever else they declare: a
-crawler stored the page again and left its declaration.  A declared charset in which the bytes are
-not valid is passed over.
+Valid UTF-8 with non-ASCII characters is UTF-8, even if it declares another charset: a crawler may
+have converted a page without changing its declaration.  A declared charset is ignored if the bytes
+are not valid in it.
 
-What comes out is a str or a `TextColumn`, which nothing decodes again.  The bytes of a `ByteColumn`
-that are valid UTF-8 are not copied.
+The result is a str or a `TextColumn`, which is never decoded again.  Valid UTF-8 in a `ByteColumn`
+is not copied.
 
-Only this module imports charset-normalizer, which guesses the encoding of bytes: a hint in a
-message, unless the user asks for `--encoding guess`.  What needs no guess is done here: valid UTF-8
-is UTF-8, UTF-8 with some damage is recognised, and so is text in UTF-16 or UTF-32 by its NUL bytes,
-which tell it from binary content.
+Only this module imports charset-normalizer, which guesses encodings: for a hint in a message, or
+for `--encoding guess`.  Three cases need no guess: valid UTF-8, UTF-8 with some damage, and UTF-16
+or UTF-32, whose NUL bytes are told apart from binary content.
 """
 
 import codecs
@@ -40,12 +39,12 @@ from simdb.core.dtypes import I64, U64
 from simdb.core.errors import InputError, OptionError
 
 UTF8 = "utf-8"
-# The forms of hashes that are text.
+# The forms of hashes as text.
 HEXADECIMAL, BASE64 = "hexadecimal", "base64"
-HASH_BYTES = (8, 16, 32, 64)  # of most hashes; bytes of other lengths are more likely a text
+HASH_BYTES = (8, 16, 32, 64)  # usual lengths of hashes; other bytes are more likely text
 URL_SAFE, BASE64_GROUP = str.maketrans("-_", "+/"), 4
 MARK = "\ufeff"
-# UTF-32 first: its little-endian mark begins with that of UTF-16.
+# UTF-32 precedes UTF-16, whose little-endian mark begins that of UTF-32.
 MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -55,16 +54,15 @@ MARKS = (
 )
 UNORDERED = ("utf-16", "utf-32")
 
-# The HTML Standard looks for a declaration in no more bytes than these.
-DECLARED_BYTES = 1024
+DECLARED_BYTES = 1024  # the HTML Standard looks for a declaration in these first bytes
 COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 PAGE_START = re.compile(rb"\s*<(?:!doctype\b|\?xml\b|[a-z][a-z0-9]*[\s/>])", re.IGNORECASE)
 META = re.compile(rb"""<meta\b((?:"[^"]*"|'[^']*'|[^>"'])*)""", re.IGNORECASE)
 CONTENT = re.compile(rb"""\bcontent\s*=\s*(?:"[^"]*"|'[^']*')""", re.IGNORECASE)
 CHARSET = re.compile(rb"""\bcharset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 XML = re.compile(rb"""\s*<\?xml\b[^>]*?\bencoding\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
-# As in the standard: browsers decode with a larger character set that contains the declared one.
-# A declaration that was found by reading ASCII cannot be right if it says UTF-16.
+# As in the standard, browsers decode with a superset of the declared charset.  A declaration of
+# UTF-16 is wrong, since it was itself read as ASCII.
 READ_AS = {
     "ascii": "cp1252",
     "iso8859-1": "cp1252",
@@ -81,13 +79,13 @@ READ_AS = {
     "utf-16-be": UTF8,
 }
 ALIASES = {"windows-31j": "cp932", "windows-874": "cp874", "user-defined": "cp1252"}
-# Python has other codecs too (rot13, zlib), which a page must not be able to choose.
+# A page must not choose Python's other codecs, such as rot13 and zlib.
 KNOWN = re.compile(r"utf-8$|iso8859-|iso2022_jp$|cp\d+$|gb18030$|big5hkscs$|euc_jp$|koi8-|mac-")
-# In these, browsers read the bytes 80 to 9F that have no character as control characters.
+# In these encodings, browsers read undefined bytes from 80 to 9F as control characters.
 WINDOWS = re.compile(r"cp(125\d|874)$")
 CONTROLS = "simdb-controls"
 
-# Of a view: its size, the bytes that fit into it, and where they begin.
+# An Arrow view: its size, the longest text inside it, and the place of that text.
 VIEW_BYTES, INLINE_MAX, INLINE_START = 16, 12, 4
 
 # The types of Arrow that hold texts.
@@ -97,39 +95,36 @@ INVALID = (
     " .validate(full=True) says, and make the array again"
 )
 
-# What a text can begin with whose bytes are more than plain UTF-8: a mark, or a page.
+# First bytes of texts that may declare an encoding, by a byte order mark or as a page.
 MAY_DECLARE = np.isin(np.arange(256), [*b"<", *range(9, 14), ord(" "), 0xEF, 0xFE, 0xFF, 0])
 
 GUESS = "guess"  # the value of --encoding
 UTF8_MARKED = "utf-8-sig"
 REMEDY = "pip install charset-normalizer"
-# How many bytes are examined, and how many of them lie before the failed byte.
-WINDOW_BYTES = 1 << 14
-BEFORE_BYTES = 1 << 12
-# NUL bytes are looked for in the first bytes.
-HEAD_BYTES = 1 << 16
-# So many messages of a run have a guess: it takes a millisecond, and few messages are shown.
-HINTS_MAX = 1000
+WINDOW_BYTES = 1 << 14  # examined for a guess
+BEFORE_BYTES = 1 << 12  # the part of the window before the invalid byte
+HEAD_BYTES = 1 << 16  # searched for NUL bytes
+HINTS_MAX = 1000  # guesses in messages of one run: each takes a millisecond, and few are shown
 
 WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
-# At most this share of the bytes of wide text look like ASCII; the others are NUL or any value.
+# At most this share of the bytes of wide text looks like ASCII; its other bytes have any value.
 NARROW = re.compile(rb"[\s!-~]")
 NARROW_SHARE_MAX = 0.7
-# The encodings that are guessed, by names of charset-normalizer; without this list it often finds
-# one that nobody uses.
+# The encodings to guess, as charset-normalizer names them; without the list, it often finds an
+# encoding that nobody uses.
 COMMON = (
     "cp1252", "cp1250", "cp1254", "cp1257", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256",
     "shift_jis", "euc_jp", "gb18030", "big5", "cp949",
 )  # fmt: skip
-# Most bytes are letters in each of these.  Of those that are about as good, by the library's
-# measures of disorder and of language, the first is taken, because it is the most common.
+# Most bytes are letters in each of these, so several often fit about equally well, by the library's
+# measures of disorder and of language.  The first of them is the most common, and is chosen.
 LATIN = COMMON[:4]
 MORE_CHAOS, LESS_COHERENCE = 0.1, 0.1
-# Text in these contains control bytes; other text contains none.
+# Only text in these encodings contains control bytes.
 COMMON_WIDE = ("utf_16_le", "utf_16_be")
 CONTROL_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
-# How many files or streams were decoded by each guess, in this run of the command.
+# Number of files or streams decoded by each guess, in this run of the command.
 GUESSED: Counter[str] = Counter()
 _hints = count()
 
@@ -137,10 +132,10 @@ _hints = count()
 def known_encoding(name: str, *, is_hashes: bool = False) -> str:
     """Return the canonical name of a text encoding; raise OptionError if it is unknown.
 
-    With `is_hashes`, documents are no texts, and the name of any but UTF-8 is refused.
+    With `is_hashes`, documents are not texts, and only UTF-8 is accepted.
 
-    For UTF-8 the result is utf-8-sig, which reads text with and without a byte order mark.  For
-    `guess` it is that word.
+    UTF-8 becomes utf-8-sig, which reads text with and without a byte order mark.  The word `guess`
+    is returned unchanged.
     """
     if type(name) is str and name in (UTF8, UTF8_MARKED):  # the usual case, many times faster
         return UTF8_MARKED
@@ -161,14 +156,14 @@ def known_encoding(name: str, *, is_hashes: bool = False) -> str:
 
 
 def without_mark(encoding: str) -> str:
-    """Return utf-8 for utf-8-sig, so that errors count bytes from the start; else `encoding`."""
+    """Return utf-8 for utf-8-sig, so that errors count bytes from the start, else `encoding`."""
     return UTF8 if encoding == "utf-8-sig" else encoding
 
 
 def marked_or(head: bytes, encoding: str) -> str:
-    """Return the encoding that the byte order mark of some bytes names, or else `encoding`.
+    """Return the encoding that a byte order mark names, or else `encoding`.
 
-    Raises InputError if that leaves the byte order open.
+    Raises InputError if the byte order stays unknown.
     """
     marked = next((name for mark, name in MARKS if head.startswith(mark)), None)
     if marked is None and encoding in UNORDERED and head:
@@ -182,12 +177,12 @@ def marked_or(head: bytes, encoding: str) -> str:
 def decoded(
     content: bytes, encoding: str = UTF8, errors: str = "strict", label: str | None = None
 ) -> str:
-    """Return the text of some bytes, by the rules of this module.
+    """Decode bytes by the rules of this module; return the text.
 
     `encoding`: from `known_encoding`.  `errors`: "strict" raises UnicodeDecodeError, "replace" puts
-    U+FFFD in place of invalid bytes.  `label`: the charset that came with the bytes, as it was
-    written there, and empty if none did; binary content is then refused.  Raises InputError for
-    bytes that are no text.
+    U+FFFD in place of invalid bytes.  `label`: the charset in the header of a page or mail, empty
+    if it names none.  With a label, binary content is refused, too.  Raises InputError for bytes
+    that are not text.
     """
     settled = marked_or(content, "")
     if label is not None and not settled and b"\0" in content[:HEAD_BYTES]:
@@ -201,7 +196,7 @@ def decoded(
             text = _if_valid(content, each)
             if text is not None:
                 return text
-        # Of what fits nothing, the page itself knows best; UTF-8 is no choice of the caller's.
+        # No encoding fits: the page knows best, unless the caller chose another one than UTF-8.
         is_chosen = without_mark(encoding) != UTF8
         settled = encoding if is_chosen else declared[0]
     return _decode(content, settled or marked_or(content, encoding), errors)
@@ -210,14 +205,14 @@ def decoded(
 def as_text(
     document: Any, encoding: str = UTF8, errors: str = "strict", where: str = "document 0"
 ) -> Any:
-    """Return a document, decoded if it is bytes; InputError names it as `where`."""
+    """Return a document, decoded if it is bytes; an InputError names it as `where`."""
     if not isinstance(document, bytes):
         return document
     try:
         return decoded(document, encoding, errors)
     except UnicodeDecodeError as error:
         name = without_mark(error.encoding)
-        shown = name.upper() if name.startswith("utf") else name  # but cp1252
+        shown = name.upper() if name.startswith("utf") else name  # cp1252 is written so
         bits = 8 * len(document)
         hashes = f"; if it is a hash, use Options(sketch=simdb.Bits({bits})), or bits={bits}"
         raise InputError(
@@ -231,7 +226,7 @@ def as_text(
 def as_texts(documents: Any, encoding: str = UTF8, errors: str = "strict", start: int = 0) -> Any:
     """Return a list, tuple or Arrow array of documents with text in place of bytes.
 
-    Any other object stays as it is.  Error messages number the documents from `start`.
+    Any other object is returned unchanged.  Error messages number the documents from `start`.
     """
     if not isinstance(documents, list | tuple):
         column = byte_column(documents)
@@ -245,7 +240,7 @@ def as_texts(documents: Any, encoding: str = UTF8, errors: str = "strict", start
 
 
 def all_texts(documents: Any, encoding: str = UTF8, errors: str = "strict", start: int = 0) -> Any:
-    """Return the documents of any iterable as a column, a list or a tuple, see `as_texts`."""
+    """Return the documents of any iterable as a column, list or tuple; see `as_texts`."""
     found = as_texts(documents, encoding, errors, start)
     if isinstance(found, TextColumn | list | tuple):
         return found
@@ -255,17 +250,17 @@ def all_texts(documents: Any, encoding: str = UTF8, errors: str = "strict", star
 def text_column(documents: Any, encoding: str = UTF8, errors: str = "strict") -> TextColumn | None:
     """Return an Arrow array of texts or bytes as a column of texts; None for any other object.
 
-    Raises InputError for an array that contradicts itself, and for what cannot be decoded.  Strings
-    that are no valid UTF-8 are taken for bytes in UTF-8.
+    Raises InputError for an inconsistent array and for undecodable bytes.  Strings that are not
+    valid UTF-8 are decoded like bytes in UTF-8.
     """
     found = None if isinstance(documents, list | tuple) else as_texts(documents, encoding, errors)
     return found if isinstance(found, TextColumn) else None
 
 
 def byte_column(documents: Any) -> ByteColumn | None:
-    """Return an Arrow array of strings or bytes as it is; None for any other object.
+    """Return an Arrow array of strings or bytes undecoded; None for any other object.
 
-    Raises InputError for an array that contradicts itself.
+    Raises InputError for an inconsistent array.
     """
     if isinstance(documents, ByteColumn):
         return documents
@@ -279,7 +274,7 @@ def byte_column(documents: Any) -> ByteColumn | None:
 def valid_column(array: Any, digits: str = "") -> TextColumn | None:
     """Return an Arrow array of strings that are known to be valid; None for any other object.
 
-    `digits`: the form of hashes, see `digits_of`; None also for strings that are none.
+    `digits`: the form of hashes (see `digits_of`); strings that are not such hashes give None.
     """
     column = byte_column(array)
     if column is None or not column.is_string:
@@ -294,7 +289,7 @@ def valid_column(array: Any, digits: str = "") -> TextColumn | None:
 def decoded_column(
     column: ByteColumn, encoding: str, errors: str, start: int = 0, what: str = "document {}"
 ) -> TextColumn:
-    """Return a column of bytes as texts; InputError names the first that cannot be decoded."""
+    """Return a column of bytes as texts; InputError names the first undecodable one."""
     addresses, lengths = column.addresses, column.lengths
     needs = ~kernel.are_utf8(addresses, lengths)
     if not column.is_string:
@@ -312,9 +307,9 @@ def decoded_column(
 
 
 def digits_of(document: str | bytes, form: str) -> str:
-    """Return a hash as hexadecimal text: bytes, or text of the `form` HEXADECIMAL or BASE64.
+    """Return a hash, given as bytes or as text of the `form` HEXADECIMAL or BASE64, in hexadecimal.
 
-    Text of digits is returned as it is.  Raises InputError for text that is no base64.
+    Hexadecimal text is returned unchanged.  Raises InputError for text that is not base64.
     """
     if isinstance(document, str):
         if form == HEXADECIMAL:
@@ -328,7 +323,7 @@ def digits_of(document: str | bytes, form: str) -> str:
 
 
 def digits_column(column: ByteColumn, form: str) -> TextColumn:
-    """Return a column of hashes as hexadecimal texts, see `digits_of`; nulls stay."""
+    """Return a column of hashes as hexadecimal texts (see `digits_of`); nulls are kept."""
     if column.is_string and form == HEXADECIMAL:
         return decoded_column(column, UTF8, "strict")
     places = np.flatnonzero(column.lengths >= 0)
@@ -338,7 +333,7 @@ def digits_column(column: ByteColumn, form: str) -> TextColumn:
 
 
 def with_texts(column: Any, places: I64, texts: list[bytes]) -> TextColumn:
-    """Return a column of texts or bytes with other texts at some places."""
+    """Return a column of texts or bytes with `texts` put at `places`."""
     addresses, lengths = column.addresses.copy(), column.lengths.copy()
     memory = np.frombuffer(b"".join([*texts, b"\0"]), np.uint8)
     sizes = np.fromiter(map(len, texts), np.int64, len(texts))
@@ -361,7 +356,7 @@ def _if_valid(content: bytes, encoding: str) -> str | None:
 
 
 def _declared(content: bytes) -> str | None:
-    """Return the codec for the encoding that a page declares, None for anything else."""
+    """Return the codec for the encoding that a page declares; None if there is none."""
     if content[:1] not in b"< \t\n\f\r":
         return None
     head = COMMENT.sub(b"", content[:DECLARED_BYTES])
@@ -370,7 +365,7 @@ def _declared(content: bytes) -> str | None:
 
 
 def _codec(label: str) -> str | None:
-    """Return the codec for the label of an encoding, None if there is none."""
+    """Return the codec for the label of an encoding; None if it is unknown."""
     known = label.lower().removeprefix("x-")
     try:
         name = codecs.lookup(ALIASES.get(known, known)).name
@@ -381,9 +376,9 @@ def _codec(label: str) -> str | None:
 
 
 def _label(head: bytes) -> bytes | None:
-    """Return the encoding that the first meta element with one names, or else the XML header."""
+    """Return the encoding in the first meta element that names one, or else in the XML header."""
     for tag in META.finditer(head):
-        # The content of a description can talk about charsets.
+        # A description may mention a charset in its content.
         told = tag[1] if b"http-equiv" in tag[1].lower() else CONTENT.sub(b"", tag[1])
         if found := CHARSET.search(told):
             return found[1]
@@ -392,7 +387,7 @@ def _label(head: bytes) -> bytes | None:
 
 
 def _control(error: UnicodeError) -> tuple[str, int]:
-    """Return the control character that stands for an undefined byte, as in browsers."""
+    """Return the control character that replaces an undefined byte, as in browsers."""
     assert isinstance(error, UnicodeDecodeError)
     byte = error.object[error.start]
     if not 0x80 <= byte < 0xA0:
@@ -401,7 +396,7 @@ def _control(error: UnicodeError) -> tuple[str, int]:
 
 
 def _column(array: Any) -> ByteColumn | None:
-    """Return one array of pyarrow as a column; None unless it holds texts."""
+    """Return a pyarrow array as a column; None unless it holds texts."""
     kind = str(array.type)
     if kind.startswith("dictionary<"):
         return _of_dictionary(array)
@@ -421,7 +416,7 @@ def _column(array: Any) -> ByteColumn | None:
 
 
 def _of_offsets(array: Any) -> tuple[U64, I64]:
-    """Return the addresses and lengths of texts that lie one after the other."""
+    """Return the addresses and lengths of consecutive texts in an array with offsets."""
     _, places, content = array.buffers()
     every = np.frombuffer(places or b"", np.int64 if "large" in str(array.type) else np.int32)
     offsets = every[array.offset : array.offset + len(array) + 1].astype(np.int64)
@@ -432,8 +427,8 @@ def _of_offsets(array: Any) -> tuple[U64, I64]:
 def _of_views(array: Any) -> tuple[U64, I64]:
     """Return the addresses and lengths of views.
 
-    A view is 16 bytes: its length, then the text itself if it has at most 12 bytes; otherwise four
-    of its bytes, the number of its buffer and its place there.
+    A view has 16 bytes.  Its length precedes the text itself if that has at most 12 bytes.
+    Otherwise four bytes of the text follow, the number of its buffer, and its place there.
     """
     _, own, *others = array.buffers()
     first, stop = array.offset, array.offset + len(array)
@@ -448,20 +443,20 @@ def _of_views(array: Any) -> tuple[U64, I64]:
 
 
 def _of_dictionary(array: Any) -> ByteColumn | None:
-    """Return the texts that the indices of a dictionary array choose."""
+    """Return the texts of a dictionary array, chosen by its indices."""
     known = _column(array.dictionary)
     if known is None:
         return None
     places = array.indices.cast("int64", safe=False).fill_null(-1).to_numpy()
     if (places >= len(known)).any() or np.sum(places < 0) != array.indices.null_count:
         raise InputError(INVALID)
-    # The last one is the null, number -1.
+    # An added last element is null; index -1 finds it.
     addresses, lengths = np.append(known.addresses, np.uint64(0)), np.append(known.lengths, -1)
     return ByteColumn(addresses[places], lengths[places], known.owners, known.is_string)
 
 
 def hint(content: bytes, position: int) -> str:
-    """Return what to do about the invalid UTF-8 byte at `position`, with a guess if possible."""
+    """Return a remedy for the invalid UTF-8 byte at `position`, with a guess if possible."""
     known = _library() is not None and next(_hints) < HINTS_MAX
     likely = likely_encoding(content, position) if known else None
     if likely is not None:
@@ -473,7 +468,7 @@ def hint(content: bytes, position: int) -> str:
 def is_damaged(content: bytes, position: int) -> bool:
     """Return whether content with an invalid byte at `position` is UTF-8 with some damage.
 
-    It is if most characters around that byte that are not ASCII are valid.
+    It is if most non-ASCII characters around that byte are valid.
     """
     found = _window(content, position).decode("utf-8", "replace")
     others = [each for each in found if not each.isascii()]
@@ -502,16 +497,16 @@ def likely_encoding(content: bytes, position: int) -> str | None:
 
 
 def guessed(content: bytes) -> str:
-    """Return what `encoding_of` does, and count it among the guesses of this run."""
+    """Return the result of `encoding_of`, and count it among the guesses of this run."""
     found = encoding_of(content)
     GUESSED[found] += 1
     return found
 
 
 def encoding_of(content: bytes) -> str:
-    """Return the encoding of text, or of its first bytes; InputError if it is none.
+    """Return the encoding of text, or of its first bytes; InputError for binary content.
 
-    It is UTF-8 if that is valid, or damaged.
+    Valid UTF-8 and UTF-8 with some damage are UTF-8.
     """
     head = content[:HEAD_BYTES]
     if b"\0" in head:
@@ -528,17 +523,17 @@ def encoding_of(content: bytes) -> str:
 
 
 def guessed_wide(head: bytes) -> str | None:
-    """Return the UTF-16 or UTF-32 encoding in which bytes with NULs are text; None if binary."""
+    """Return the UTF-16 or UTF-32 encoding of bytes with NULs; None if they are binary."""
     if len(NARROW.findall(head)) > NARROW_SHARE_MAX * len(head):
         return None  # mostly ASCII with a few NUL bytes
     texts = {name: _prefix_decoded(head, name) for name in WIDE}
     plain = {name: text for name, text in texts.items() if text and _is_plain(text)}
-    # In the wrong byte order, spaces, digits and line feeds become characters that are not ASCII.
+    # In the wrong byte order, spaces, digits and line feeds become non-ASCII characters.
     return max(plain, key=lambda name: sum(map(str.isascii, plain[name])), default=None)
 
 
 def guessed_note() -> str | None:
-    """Return what was decoded by a guess in this run; None if nothing was."""
+    """Return a note on the guesses of this run; None if there were none."""
     found = GUESSED.most_common()
     every = [f"{number:,} as {name}" for name, number in found if name != UTF8_MARKED]
     if not every:
@@ -555,10 +550,10 @@ def _library() -> Any:
 
 
 def _window(content: bytes, position: int) -> bytes:
-    """Return the bytes around `position`, from the start of a line if there is one."""
+    """Return the bytes around `position`, if possible from the start of a line."""
     start = max(0, position - BEFORE_BYTES) & ~1
     window = content[start : start + WINDOW_BYTES]
-    # Elsewhere a window could begin within a character.
+    # Without this cut, a window could begin within a character.
     return window[window.find(b"\n", 0, position - start) + 1 :] if start else window
 
 

@@ -1,12 +1,14 @@
-"""Documents: features, signatures, stored documents, and what the verbs take as one document.
+"""Documents: features, signatures, stored documents, and the types that verbs take as a document.
 
-Text as `str`, or as UTF-8 `bytes`; a list of tokens; `Features`; a `Fingerprint`, or a `Signature`
-in a database of signatures; a vector, which is a float array of one dimension or one row of a CSR
-matrix; a ready fingerprint, which is a whole number from 0 to 2**64 - 1.
+A document can be:
 
-A type checker then finds `query(3.5)` and `query(None)`.  At run time documents are checked as
-before.  Code that passes a document on can name its type:
-`def seen(document: simdb.DocumentLike) -> bool`.
+* text as `str` or as UTF-8 `bytes`, or a list of tokens;
+* `Features`, a `Fingerprint`, or a `Signature` in a database of signatures;
+* a vector: a float array of one dimension, or one row of a CSR matrix;
+* a ready fingerprint: a whole number from 0 to 2**64 - 1.
+
+With `DocumentLike`, a type checker refuses `query(3.5)` and `query(None)`.  Programs can use it,
+too: `def seen(document: simdb.DocumentLike) -> bool`.
 """
 
 from collections.abc import Sequence
@@ -39,7 +41,7 @@ class Features:
     hashes : ndarray
         Hashes of the features, uint64[f].
     weights : ndarray, optional
-        Weights of the features, float[f]; weights of 1 if not given.
+        Weights of the features, float[f]; each is 1 if not given.
 
     Raises
     ------
@@ -51,7 +53,7 @@ class Features:
     weights: npt.NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
-        """Raise InputError for arrays of another type, not finite or of unequal lengths."""
+        """Raise InputError for a wrong type, unequal lengths, or weights that are not finite."""
         hashes = self.hashes
         if not isinstance(hashes, np.ndarray) or hashes.dtype != np.uint64 or hashes.ndim != 1:
             raise InputError(
@@ -79,7 +81,7 @@ class Features:
 class NamedFeatures:
     """The distinct features of a document, each with its text.
 
-    `shingles`: the tokens of each feature as they are in the document; `hashes` uint64[f];
+    `shingles`: the tokens of each feature as they are in the document.  `hashes` uint64[f],
     `weights` float64[f].
     """
 
@@ -103,7 +105,7 @@ class Signature:
     sketch : Minhash
         The options.
     is_empty : bool, default False
-        Whether the document has no features; its minima mean nothing, and it is similar to nothing.
+        Whether the document has no features.  Its minima then mean nothing, and it never matches.
 
     Raises
     ------
@@ -120,7 +122,7 @@ class Signature:
         _check_minima(self.minima, self.sketch, 1)
 
     def __eq__(self, other: object) -> bool:
-        """Whether options and minima are equal."""
+        """Return whether the options, minima and `is_empty` are equal."""
         if not isinstance(other, Signature):
             return NotImplemented
         return (
@@ -134,17 +136,17 @@ class Signature:
         return hash(self.minima.tobytes())
 
     def __repr__(self) -> str:
-        """Return the number of minima, and the first ones."""
+        """Return the number of minima and the first ones."""
         minima = previews.first_of(self.minima.tolist(), len(self.minima))
         return f"<simdb.Signature of {len(self.minima)} minima: {minima}{_EMPTY * self.is_empty}>"
 
 
 class CsrRow(Protocol):
-    """One row of a CSR matrix, such as scipy's: the attributes by which it is recognised."""
+    """One row of a CSR matrix, such as scipy's, recognised by its attributes."""
 
     @property
     def indptr(self) -> Any:
-        """Where each row begins and ends in the other arrays: integer[2]."""
+        """The start and end of the row in the other arrays: integer[2]."""
 
     @property
     def indices(self) -> Any:
@@ -156,7 +158,7 @@ class CsrRow(Protocol):
 
     @property
     def shape(self) -> Any:
-        """The numbers of rows and of columns."""
+        """The number of rows and the number of columns."""
 
 
 DocumentLike: TypeAlias = (
@@ -174,26 +176,26 @@ DocumentLike: TypeAlias = (
 
 
 class StoredText:
-    """What reads the text of a stored document: `_reader`, which only `readable` sets."""
+    """A stored document or match whose text is read by `_reader`, which only `readable` sets."""
 
     __slots__ = ("_reader",)
     _reader: Any
 
     @property
     def text(self) -> str | None:
-        """The stored text, read when it is asked for; None if the document was no text.
+        """The stored text, read on access; None if the document was not a text.
 
-        It is the text that is stored under this id at that time, so another one if the document was
-        replaced since.  Only a document that a snapshot or transaction found has the text of that
-        snapshot or transaction.
+        It is the text that is stored under this id now, so it is new if the document was replaced
+        since.  A document that a snapshot or transaction found has the text of that snapshot or
+        transaction.
 
         Raises
         ------
         OptionError
-            If the database stores no texts, or this was pickled or copied; `db.get(id).text` then
-            reads it.
+            If the database stores no texts, or this object was pickled or copied.  In the latter
+            case `db.get(id).text` reads the text.
         NotFoundError
-            If the document is gone.
+            If the document was deleted.
         """
         try:
             reader = self._reader
@@ -210,20 +212,19 @@ class Document(StoredText, Generic[IdT_co]):
     Attributes
     ----------
     id : str, bytes or int
-        The id that the user gave.
+        The user's id.
     fingerprint : Fingerprint
         The fingerprint.  Its weights are as stored: odd whole numbers from -15 to 15.
     metadata : object
-        The metadata given with the document.
+        The user's metadata.
     signature : Signature or None
         The signature, if the database stores MinHash signatures.  The bits of `fingerprint` are
         then a hash of the signature, so equal signatures have equal fingerprints.
 
     Notes
     -----
-    With `Options(texts=True)`, `text` reads the text that is stored under the id when `text` is
-    asked for.  A document of a snapshot or transaction reads the text of that snapshot or
-    transaction.
+    With `Options(texts=True)`, `text` reads the text that is stored under the id at that time.  A
+    document of a snapshot or transaction reads the text of that snapshot or transaction.
     """
 
     id: IdT_co
@@ -246,7 +247,7 @@ class Signatures:
     sketch : Minhash
         The options.
     is_empty : ndarray
-        Whether each document has no features, bool[n]; such a document is similar to nothing.
+        Whether each document has no features, bool[n]; such a document never matches.
 
     Raises
     ------
@@ -277,7 +278,7 @@ class Signatures:
         Raises
         ------
         InputError
-            If the batch does not have these columns, or has other options.
+            If a column of `Database.sketches` is missing, or the signatures have another size.
         """
         is_empty = column_of(batch, "is_empty").to_numpy(zero_copy_only=False)
         rows = fixed_rows(column_of(batch, "signature"))
@@ -303,11 +304,11 @@ class Signatures:
         return len(self.minima)
 
     def __getitem__(self, position: int) -> Signature:
-        """Give the signature at one position."""
+        """Return the signature at one position."""
         return Signature(self.minima[position], self.sketch, bool(self.is_empty[position]))
 
     def __repr__(self) -> str:
-        """Return the number of signatures, and of their minima."""
+        """Return the number of signatures and the number of their minima."""
         size = previews.counted(len(self), "signature")
         return f"<simdb.Signatures: {size} of {self.sketch.permutations} minima>"
 
@@ -315,9 +316,9 @@ class Signatures:
 def estimates(agreeing: npt.ArrayLike, sketch: Minhash) -> npt.NDArray[np.float32]:
     """Estimate similarities from the number of `agreeing` minima of two signatures: float32[n].
 
-    For 32-bit minima the estimate is m, the share of minima that agree.  Minima of b bits also
-    agree by chance, once in 2^b, so for them the estimate is J = (m - 2^-b) / (1 - 2^-b), or 0 if
-    that is negative (Li & Koenig 2010, section 2, for sets that are few of all features).
+    For 32-bit minima, the estimate is m, the share of minima that agree.  Minima of b bits also
+    agree by chance, once in 2^b.  Their estimate is (m - 2^-b) / (1 - 2^-b), or 0 if negative (Li &
+    Koenig 2010, section 2, for sets much smaller than the universe of features).
     """
     shares = np.asarray(agreeing, np.float64) / sketch.permutations
     chance = sketch.chance
@@ -325,9 +326,9 @@ def estimates(agreeing: npt.ArrayLike, sketch: Minhash) -> npt.NDArray[np.float3
 
 
 def differing(similarities: npt.NDArray[np.float32], sketch: Minhash) -> npt.NDArray[np.uint8]:
-    """Count the minima that differ, from estimates; 255 means 255 or more: uint8[n].
+    """Compute the number of differing minima from estimates; 255 means 255 or more: uint8[n].
 
-    The estimate 0 says only that as many differ as by chance, or more; then it is that number.
+    The estimate 0 does not tell how many minima differ; it gives the number expected by chance.
     """
     shares = 1 - similarities.astype(np.float64)
     counts = np.rint(shares * (1 - sketch.chance) * sketch.permutations)

@@ -1,6 +1,6 @@
-"""Types of arrays for annotations, each named after the kind and the bits of its numbers.
+"""Array types: names for annotations, each of the kind and the bits of the numbers.
 
-`U32` is an array of uint32 of any shape, `Array` one of any type; docstrings give the shape.
+`U32` is an array of uint32 of any shape, and `Array` an array of any type; docstrings give shapes.
 """
 
 from typing import Any

@@ -1,16 +1,15 @@
 """Errors: every exception that simdb raises on purpose.
 
-All derive from `Error`, and each inherits the built-in exception that a reader would catch.  A
-message names the thing that is wrong, the value found, and what to do.  `undoing` undoes what was
-begun if any exception ends a `with` block.
+All derive from `Error`, and each also inherits the built-in exception that a reader would catch.  A
+message names the thing that is wrong, the value found, and what to do.  `undoing` calls a function
+if an exception ends a `with` block.
 """
 
 import errno
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# What the system says of a disk that is full, of a quota that is used up, and of a file that is
-# longer than the file system or the limits of the process allow.
+# The disk is full, the quota is used up, or the file exceeds a limit of the file system or process.
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 DISK_FAILS = (errno.EIO, errno.EROFS, errno.ENXIO, errno.ESTALE)
 TOO_MANY_FILES = (errno.EMFILE, errno.ENFILE)
@@ -19,17 +18,17 @@ TOO_MANY_FILES = (errno.EMFILE, errno.ENFILE)
 class Error(Exception):
     """The base class of every error that simdb raises on purpose.
 
-    `at_command` is the message of the command line, where the remedy can be another one.  Arguments
+    `at_command` is the message of the command line, which may have a different remedy.  Arguments
     in it, such as recall=0.5, become options there.
     """
 
     def __init__(self, message: str = "", *, python: str = "", command: str = "") -> None:
-        """Take what is wrong, and what to do about it in a program and at the command line."""
+        """Take the problem, and the remedies in a program and at the command line."""
         super().__init__(f"{message}; {python}" if python else message)
         self.at_command = f"{message}; {command}" if command else message
 
     def __str__(self) -> str:
-        """Give the message itself; a KeyError would give its repr."""
+        """Return the message itself; a KeyError would return its repr."""
         return Exception.__str__(self)
 
 
@@ -42,7 +41,7 @@ class InputError(Error, ValueError):
 
 
 class FieldError(InputError):
-    """A source has no field of a name that was asked for, or several."""
+    """A source has no field with the given name, or several."""
 
 
 class NotFoundError(Error, KeyError):
@@ -99,16 +98,17 @@ for _error in (Error, *Error.__subclasses__()):
 
 
 def no_descriptor(error: BaseException) -> FullError | None:
-    """Return what to raise if the process may open no more files; None for another error."""
+    """Return the error to raise if the process may open no more files; None for another cause."""
     if getattr(error, "errno", None) not in TOO_MANY_FILES:
         return None
     return FullError("the process may open no more files; raise this limit, as with ulimit -n 1024")
 
 
 def full_disk(error: OSError, place: str) -> FullError | None:
-    """Return what to raise for a write for the output `place`; None for another kind of error.
+    """Return the error to raise if writing `place` failed for want of room; None for other causes.
 
-    Temporary files are written meanwhile, and the system names no file in many such errors.
+    The message mentions temporary files, which may have failed instead: the system often names no
+    file.
     """
     said = f"{error.strerror}: {error.filename}" if error.filename else str(error.strerror)
     if error.errno in DISK_FULL:

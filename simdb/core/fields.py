@@ -1,11 +1,15 @@
-"""Fields: what users call parts of a record, and names that differ, so that no column is lost.
+"""Fields: the notation for parts of a record, and distinct names for columns.
 
-A field is a name, or a dotted path such as `meta.body` into objects; several with commas between
-them (in Python a tuple), whose texts are joined by an empty line; or `text|body`: the first that a
-record has.  A field that is called exactly so comes first.
+A field is written in one of these ways:
 
-A table can have several columns of one name, and columns without one.  Where names must differ, as
-in an object of JSON, these get names of their own.
+* a name, or a dotted path such as `meta.body` into objects;
+* names with commas between them (in Python a tuple), whose texts are joined by an empty line;
+* `text|body`: the first field that a record has.
+
+A column whose name is exactly the written text takes precedence.
+
+A table can have several columns of one name, and columns without a name.  Where names must be
+distinct, as in a JSON object, such columns get new names.
 """
 
 import json
@@ -27,22 +31,22 @@ Path: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a field, by one name: where it can be, the first that is there counts."""
+    """A part of a field: its name, and the paths where it may be; the first present one counts."""
 
     name: str
     paths: tuple[Path, ...]
 
     def found(self, record: Any) -> Path | None:
-        """Return where a record has it, if possible with a value; None if it has not."""
+        """Return its path in a record, preferably with a value; None if the record lacks it."""
         known = [path for path in self.paths if _at(record, path) is not ABSENT]
         return next((path for path in known if _at(record, path) is not None), (*known, None)[0])
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field as users name it: choices, each of parts that are joined.
+    """A field as users write it: alternatives, each of parts whose texts are joined.
 
-    `plain`: its name if it is no more than that; otherwise None.
+    `plain`: the name if the field is a plain column name; otherwise None.
     """
 
     name: FieldName
@@ -51,26 +55,26 @@ class Field:
 
     @property
     def label(self) -> str:
-        """The name in messages, and that of the field where texts have none."""
+        """The name of the field in messages, and for a new column."""
         return self.name if isinstance(self.name, str) else ",".join(self.name)
 
     @property
     def is_joined(self) -> bool:
-        """Whether several parts can make the value."""
+        """Whether the value can come from several parts."""
         return any(len(parts) > 1 for parts in self.choices)
 
     @property
     def tops(self) -> set[str]:
-        """The names of the columns in which a record can have some of it."""
+        """The names of the columns that can contain the field or a part of it."""
         return {path[0] for path in self.paths}
 
     @property
     def paths(self) -> list[Path]:
-        """All places in which a record can have some of it."""
+        """All paths at which a record can have the field or a part of it."""
         return [path for parts in self.choices for part in parts for path in part.paths]
 
     def used(self, record: Any) -> list[Path]:
-        """Return where a record has the field: a place for each part, none for nothing."""
+        """Return the paths of the field in a record, one for each part; empty if it is absent."""
         first: list[Path] = []
         for parts in self.choices:
             places = [place for place in (part.found(record) for part in parts) if place]
@@ -80,10 +84,10 @@ class Field:
         return first
 
     def of(self, record: Any) -> Any:
-        """Return what a record has in the field; None if it has nothing.
+        """Return the value of the field in a record; None if it is absent.
 
-        Several values make one text, numbers in it as in JSON, and those of a list one by one.  A
-        list of lists or an object among them is returned as it is, since it is no text.
+        Several values, and the elements of their lists, are joined into one text, with numbers as
+        in JSON.  A nested list or an object among them is returned instead, since it is not text.
         """
         if self.plain is not None:
             return record.get(self.plain)
@@ -96,7 +100,7 @@ class Field:
         return next(odd, JOINT.join(map(value_text, found)) if found else None)
 
     def lacking(self, record: Any) -> list[str]:
-        """Return what a record does not have: the field, or the names of some of its parts."""
+        """Return the names that a record lacks: of the whole field, or of some of its parts."""
         if self.plain is not None:
             return [] if self.plain in record else [self.plain]
         used = set(self.used(record))
@@ -107,7 +111,7 @@ class Field:
         return [self.label]
 
     def replaced(self, record: Mapping[str, Any], value: Any) -> dict[str, Any]:
-        """Return a record with another value in the field, or a new field of its name."""
+        """Return a record with a new value in the field, which is added if it is absent."""
         return _with(record, next(iter(self.used(record)), (self.label,)), value)
 
     def without(self, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,9 +122,9 @@ class Field:
         return rest
 
 
-@lru_cache(maxsize=256)  # asked for each record
+@lru_cache(maxsize=256)  # called for each record
 def field_named(name: FieldName) -> Field:
-    """Return the field that a name means."""
+    """Return the field that a user has written."""
     if isinstance(name, tuple):
         return Field(name, None, (tuple(map(_part, name)),))
     choices: list[tuple[Part, ...]] = []
@@ -136,7 +140,7 @@ def field_named(name: FieldName) -> Field:
 def checked_field(argument: str, name: object, changed_by: str = "") -> FieldName:
     """Return an argument that names a field; OptionError for another object.
 
-    `changed_by`: what changes its texts; then it may not join several fields.
+    `changed_by`: the option that changes texts of the field, which then may not join several.
     """
     names = name if isinstance(name, tuple | list) else (name,)
     if not names or not all(isinstance(each, str) for each in names):
@@ -154,14 +158,14 @@ def checked_field(argument: str, name: object, changed_by: str = "") -> FieldNam
 
 
 def value_text(value: Any) -> str:
-    """Return a value as a text: bytes decoded, other values as in JSON."""
+    """Return a value as text: bytes decoded, other values as in JSON."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
 def _part(name: str) -> Part:
-    """Return what a name, with alternatives in a tuple, means."""
+    """Return the part of a field that a name means; it may have alternatives, as in `text|body`."""
     places: list[Path] = []
     for each in dict.fromkeys([name, *name.split("|")]):
         places += [(each,)] if "." not in each else [(each,), tuple(each.split("."))]
@@ -177,7 +181,7 @@ def _at(record: Any, path: Path) -> Any:
 
 
 def _with(record: Mapping[str, Any], path: Path, value: Any) -> dict[str, Any]:
-    """Return a record with a value at a path, or without it if that is ABSENT."""
+    """Return a record with `value` at a path, or without the path if `value` is ABSENT."""
     found = dict(record)
     if len(path) > 1:
         found[path[0]] = _with(found[path[0]], path[1:], value)
@@ -189,16 +193,16 @@ def _with(record: Mapping[str, Any], path: Path, value: Any) -> dict[str, Any]:
 
 
 def distinct(names: Sequence[Any]) -> list[Any]:
-    """Return names that differ for columns, by position; a name that is alone stays as it is.
+    """Return distinct names for columns, in order; a name that occurs once is kept.
 
-    The second `note` is `note_2`, and the second column without a name `column_N`, N counted from
-    1.  Names that occur are passed over.
+    The second `note` becomes `note_2`.  A second column without a name becomes `column_N`, where N
+    is its number from 1.  New names never equal a given one.
     """
     taken = set(names)
     if len(taken) == len(names):
         return list(names)
     found: dict[Any, None] = {}
-    later: dict[Any, Iterator[int]] = {}  # what is behind the next names
+    later: dict[Any, Iterator[int]] = {}  # the numbers for further columns of a name
     for number, name in enumerate(names, 1):
         made = name
         if name in found:
@@ -211,16 +215,16 @@ def distinct(names: Sequence[Any]) -> list[Any]:
 
 
 class RepeatedNames(dict[str, Any]):
-    """The fields of an object with several of one name, under names that differ.
+    """The fields of a JSON object with repeated names, under distinct names.
 
-    `repeated`: the names that it has several times.
+    `repeated`: the names that occur several times.
     """
 
     repeated: frozenset[str] = frozenset()
 
 
 def fields_of(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the fields of an object by `distinct` names: none of several of one name is lost."""
+    """Return the fields of an object by `distinct` names, so that no repeated name is lost."""
     fields = dict(pairs)
     if len(fields) == len(pairs):
         return fields

@@ -1,18 +1,21 @@
-"""Keeping: the rules that say which document of a group of near-duplicates stays.
+"""Keeping: the rules that decide which document of a group of near-duplicates is kept.
 
 A rule is "first", "last", "longest" or "shortest" (in UTF-8), "max:FIELD" or "min:FIELD" (the
-greatest or least value of a field), or a function whose greatest result stays.  Of documents that
-are equal by the rule the first stays.
+greatest or least value of a field), or a function whose greatest result is kept.  If documents are
+equal by the rule, the first is kept.
 
-Each value is judged by itself, so one odd value moves no other document.  First come the numbers,
-and texts that are numbers, as all values of a CSV file are texts; then all other texts, by their
-letters, as ISO dates are sorted.  Last come documents without a value: None, NaN and the texts of
-`NO_VALUE`.  This is so for the greatest and for the least value.  A note counts the values that are
-no numbers where others are.
+Each value is classed by itself, so one odd value moves no other document.  For "max" as for "min",
+the order is:
 
-Every front end uses `parse(rule)`, which gives a kind and a field and refuses what is no rule, and
-`order_of`, which puts documents in the order in which they are preferred.  One that cannot hold all
-documents in memory, as Spark, takes `parse` alone, and sorts by itself.
+* numbers, and texts that are numbers, since all values of a CSV file are texts
+* all other texts, by their letters, which also sorts ISO dates
+* documents without a value: None, NaN and the texts of `NO_VALUE`
+
+If some values are numbers, a note counts the values that are not.
+
+Every front end uses `parse(rule)`, which returns a kind and a field and refuses anything else, and
+`order_of`, which sorts documents by preference.  Spark cannot hold all documents in memory, so it
+uses `parse` and sorts by itself.
 """
 
 import re
@@ -43,31 +46,30 @@ BY_SIZE = (LONGEST, SHORTEST)
 BY_FIELD = (MAX, MIN)
 GREATEST = (LONGEST, MAX, FUNCTION)
 
-# Texts that stand for no value, without regard to case and to spaces around them.
+# Texts that mean a missing value, ignoring case and surrounding spaces.
 NO_VALUE = frozenset(
     ("", "-", "--", "null", "none", "nil", "nan", "nat", "na", "<na>", "n/a", "#n/a", "\\n")
 )
-# A decimal number, with an exponent or without.
+# A decimal number, with or without an exponent.
 NUMBER: Final = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?"
-# More digits than Python makes an int of.
-LONG_DIGITS = 4_000
+LONG_DIGITS = 4_000  # Python refuses to make an int of many more digits
 
 Keep: TypeAlias = str | Callable[[Any], Any]
 
 
 class KeepRule(NamedTuple):
-    """A rule: one of the kinds above, and the name of the field that `MAX` and `MIN` compare."""
+    """A rule: its kind, and the name of the field that `MAX` and `MIN` compare."""
 
     kind: str
     field: str = ""
 
     def __str__(self) -> str:
-        """Give the rule as users write it."""
+        """Return the rule as users write it."""
         return f"{self.kind}:{self.field}" if self.field else self.kind
 
 
 def parse(rule: object, name: str = "keep") -> KeepRule:
-    """Return the kind and the field of a rule; OptionError, with the argument `name`, for others.
+    """Return the kind and the field of a rule; an OptionError names the argument `name`.
 
     The field is empty unless the kind is `MAX` or `MIN`.
     """
@@ -86,7 +88,7 @@ def parse(rule: object, name: str = "keep") -> KeepRule:
 
 
 def needs_metadata(rule: object) -> bool:
-    """Return whether a rule of `find_clusters` compares metadata; OptionError if it is none."""
+    """Return whether a rule of `find_clusters` compares metadata; OptionError if it is invalid."""
     return parse(rule).kind in (*BY_FIELD, FUNCTION)
 
 
@@ -99,12 +101,12 @@ def order_of(
     where: Callable[[int], str],
     note: Callable[[str], None] | None = None,
 ) -> I64:
-    """Return the positions of `count` documents, those to be preferred first: int64[count].
+    """Return the positions of `count` documents in order of preference: int64[count].
 
-    `sizes` returns the bytes of each text, less than 0 for none; `values` the value of the field or
-    of the function for each document.  Only what the rule needs is called.  `where` names the
-    document at a position, for a message.  `note` takes a line about values that are no numbers; if
-    not given, it is a RuntimeWarning.
+    `sizes` returns the bytes of each text, negative for a missing text.  `values` returns the value
+    of the field or function for each document.  The rule calls at most one of the two.
+    `where` names the document at a position, for a message.  `note` takes a line about values that
+    are not numbers; by default it issues a RuntimeWarning.
     """
     if rule.kind in BY_PLACE:
         every = np.arange(count, dtype=np.int64)
@@ -117,7 +119,7 @@ def order_of(
 
 
 def no_value(rule: KeepRule) -> OptionError:
-    """Return the error for documents none of which has a value of the field of a rule."""
+    """Return the error for a rule whose field has no value in any document."""
     return OptionError(
         f"keep={str(rule)!r}: no document has a field {rule.field!r} with a value; name another"
         " field, or another rule"
@@ -125,7 +127,7 @@ def no_value(rule: KeepRule) -> OptionError:
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a value is missing: None, NaN, or what pandas has in place of them."""
+    """Return whether a value is missing: None, NaN, or pandas.NA or NaT."""
     if value is None:
         return True
     if isinstance(value, str | bytes):
@@ -133,18 +135,18 @@ def is_missing(value: Any) -> bool:
     try:
         return bool(value != value)
     except (TypeError, ValueError):
-        # pandas.NA is neither equal nor unequal to itself; an array is no missing value.
+        # pandas.NA is neither equal nor unequal to itself; an array is not a missing value.
         return type(value).__name__ == "NAType"
 
 
 def _sorted(
     rule: KeepRule, values: Sequence[Any], where: Callable[[int], str], note: Callable[[str], None]
 ) -> I64:
-    """Return the positions in the order of the values, equal ones as they came, missing last."""
+    """Return the positions sorted by value: stable for equal values, missing values last."""
     numbers: dict[int, Any] = {}
     words: dict[int, Any] = {}
     missing: list[int] = []
-    odd, other = -1, -1  # the first that is no number, and the first that is no text either
+    odd, other = -1, -1  # the first value that is not a number, and the first that is no text, too
     for at, value in enumerate(values):
         if is_missing(value):
             missing.append(at)
@@ -195,8 +197,8 @@ def _sorted(
 
 
 def _number(text: str) -> int | float | Decimal | None:
-    """Return the number that a text is, whole ones exactly; None if it is none."""
-    # Most words fail at their first letter.
+    """Return a text as a number, exact if it is whole; None if it is not a number."""
+    # The first letter excludes most words.
     if not text or text[0] not in "0123456789+-." or not _is_number(text):
         return None
     try:
@@ -204,7 +206,7 @@ def _number(text: str) -> int | float | Decimal | None:
             return int(text)
         number = float(text)
         return number if isfinite(number) else Decimal(text)
-    except ArithmeticError:  # an exponent of very many digits
+    except ArithmeticError:  # the exponent has too many digits
         return None
 
 
@@ -216,7 +218,7 @@ def _warn(text: str) -> None:
 
 
 def _named(rule: KeepRule) -> str:
-    """Return the name of the values that a rule compares."""
+    """Return the words for the values that a rule compares, to begin a message."""
     if rule.kind == FUNCTION:
         return "keep= is a function whose results"
     return f"keep={str(rule)!r}: the values of the field {rule.field!r}"

@@ -8,11 +8,11 @@ import os
 
 from simdb.core.errors import OptionError
 
-# All variants, slowest first.  A module without one of them uses the nearest one before it.
+# All variants, slowest first.  A module without a variant uses the nearest slower one.
 ORDER = ("scalar", "neon", "avx2", "avx512")
 ID_KEY_BYTES = 16
-# The bit in the hash of a marked word that says that it is a single character of a script without
-# spaces; see `simdb_ext/sketch/text/marks.h`.
+# Set in the hash of a marked word if it is a single character of a script without spaces; see
+# `simdb_ext/sketch/text/marks.h`.
 SINGLE = 2
 CHOSEN = os.environ.get("SIMDB_KERNEL", "")
 
@@ -38,7 +38,7 @@ try:
         without_markup, word_places,
     )  # fmt: skip
 except ImportError as error:
-    # Python looks into the working folder first, so a checkout there hides an installation.
+    # Python searches the working folder first, so a checkout there hides an installation.
     _folder = os.path.dirname(os.path.abspath(__file__))
     _root = os.path.dirname(os.path.dirname(_folder))
     raise ImportError(
@@ -53,12 +53,12 @@ except ImportError as error:
 
 
 def new_id_key() -> bytes:
-    """Return a random key for `encode_ids`, without which nobody can make ids of one hash."""
+    """Return a random key for `encode_ids`; without it, nobody can make ids with equal hashes."""
     return os.urandom(ID_KEY_BYTES)
 
 
 def variants() -> list[str]:
-    """Return the variants that a kernel module can run on this processor, slowest first."""
+    """Return the kernel variants that this processor can run, slowest first."""
     names = {name for module in (_arrange, _search, _sketch) for name in module.variants()}
     return sorted(names, key=ORDER.index)
 

@@ -1,6 +1,6 @@
-"""Matches: the stored documents that a query finds and the pairs that match, as users get them.
+"""Matches: the documents that a query finds, and the pairs that match, as users get them.
 
-With verify="exact", a `Verification` counts what texts have decided where sketches only estimate.
+With verify="exact", a `Verification` counts the pairs that texts have decided.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,8 +21,7 @@ from simdb.core.values import dataclass, field, fields
 Arrays = TypeVar("Arrays", bound=Any)
 One = TypeVar("One")
 JACCARD: MeasureName = "jaccard"
-# So many ids are made only to show the first of them.
-PREVIEWED_IDS = 10_000
+PREVIEWED_IDS = 10_000  # a preview of more matches shows no ids, since it would make them all
 
 
 class SharedSpan(NamedTuple):
@@ -43,29 +42,29 @@ class SharedSpan(NamedTuple):
 
 
 class SlottedRecord:
-    """What the fields of a dataclass with slots are also for: positions, unpacking, and a dict."""
+    """A dataclass with slots that is also indexed, unpacked and made a dict, like a named tuple."""
 
     __slots__: tuple[str, ...] = ()
-    # The fields that it unpacks to, if these are not those of its class.
+    # The fields to unpack, if they are not all slots of the class.
     FIELDS: ClassVar[tuple[str, ...]] = ()
 
     if TYPE_CHECKING:
 
         def __iter__(self) -> Iterator[Any]:
-            """Give the values in order."""
+            """Yield the values in order."""
 
     def __getitem__(self, position: Any) -> Any:
-        """Give the value of the field at a position, a tuple for a slice; so it unpacks."""
+        """Return the value at a position, or a tuple for a slice; unpacking uses it, too."""
         return tuple(getattr(self, name) for name in self.FIELDS or self.__slots__)[position]
 
     def _asdict(self) -> dict[str, Any]:
-        """Give the values by name, as a named tuple does."""
+        """Return the values by name, like the method of a named tuple."""
         names = (each.name for each in fields(self))  # type: ignore[arg-type]
         return {name: getattr(self, name) for name in names}
 
 
 def readable(found: One, reader: Any) -> One:
-    """Let one match or document, or many, read their texts with `reader.texts_many(ids)`."""
+    """Let matches or documents read their texts with `reader.texts_many(ids)`; return them."""
     if isinstance(found, StoredText):
         _set_reader(found, reader)
     elif isinstance(found, Matches):
@@ -98,8 +97,8 @@ class Match(StoredText, SlottedRecord, Generic[IdT_co]):
 
     `containment` and `spans` are None unless the query has `contained=`; see `ContainedMatch`.
 
-    With `Options(texts=True)`, `text` reads the text that is stored under the id when `text` is
-    asked for.  A match of a snapshot or transaction reads the text of that snapshot or transaction.
+    With `Options(texts=True)`, `text` reads the text that is stored under the id at that time.  A
+    match of a snapshot or transaction reads the text of that snapshot or transaction.
     """
 
     FIELDS: ClassVar[tuple[str, ...]] = ("id", "distance", "similarity")
@@ -113,7 +112,7 @@ class Match(StoredText, SlottedRecord, Generic[IdT_co]):
         self, id: IdT_co, distance: int, similarity: float | None = None, measure: Any = JACCARD
     ) -> None:
         """Hold the values."""
-        # The generated method takes as long as a look-up in a small database.
+        # The generated method would take as long as a look-up in a small database.
         _set_id(self, id)
         _set_distance(self, distance)
         _set_similarity(self, similarity)
@@ -121,12 +120,12 @@ class Match(StoredText, SlottedRecord, Generic[IdT_co]):
 
     @property
     def containment(self) -> float | None:
-        """The share of the query that the document has; None unless `contained=` was asked."""
+        """The share of the query that the document contains; None without `contained=`."""
         return None
 
     @property
     def spans(self) -> tuple[SharedSpan, ...] | None:
-        """The shared passages; None unless `contained=` was asked with `texts=`."""
+        """The shared passages; None without `contained=` and `texts=`."""
         return None
 
 
@@ -138,7 +137,7 @@ _set_reader = vars(StoredText)["_reader"].__set__
 
 @dataclass(frozen=True, slots=True)
 class ContainedMatch(Match[IdT_co]):
-    """A match of a query with `contained=`: how much of the query the document has, and where.
+    """A match of a query with `contained=`, with the shared part and its passages.
 
     Attributes
     ----------
@@ -151,24 +150,24 @@ class ContainedMatch(Match[IdT_co]):
     measure : {"jaccard", "cosine"} or None
         The measure of the similarity; see `Match`.
     containment : float
-        The share of the query that the document has; see Notes.
+        The share of the query that the document contains; see Notes.
     spans : tuple of SharedSpan or None
-        With `texts=`, the shared passages, grown over up to three changed words in a row.
+        With `texts=`, the shared passages, extended across up to three changed words in a row.
         Otherwise None.
 
     Notes
     -----
-    The containment is a share of the query, not of the document: of the runs of 8 words of the
-    query, the share that lies in passages.  A passage is a run of 15 or more words that both texts
-    have, or all words of a shorter query.  Case and punctuation do not count.  A query of fewer
-    than 8 words is one run by itself.
+    The containment is a share of the query, not of the document.  It is the share of the query's
+    sequences of 8 words that lie in shared passages.  A passage is a sequence of 15 or more words
+    in both texts, or all words of a shorter query.  Case and punctuation do not count.  A query of
+    fewer than 8 words is one sequence.
 
-    With `texts=` the containment is exact, and every document with enough is found if the query has
-    15 words or more.
+    With `texts=`, the containment is exact.  A query of 15 words or more then finds every document
+    that contains enough of it.
 
-    Without `texts=` the containment is estimated: the share of the winnowed runs of the query that
-    are stored for the document, which also counts runs of 8 to 14 words.  A query of 15 words or
-    more that is in a document as a whole is certain to have 1.0.
+    Without `texts=`, the containment is an estimate.  It is the share of the query's winnowed
+    sequences that are stored for the document; sequences of 8 to 14 words count, too.  A query of
+    15 words or more that is contained as a whole is certain to have 1.0.
     """
 
     containment: float | None = None
@@ -184,7 +183,7 @@ class ContainedMatch(Match[IdT_co]):
         measure: MeasureName = JACCARD,
     ) -> None:
         """Hold the values."""
-        # In Python 3.10 a dataclass has slots of its own also for the fields that it inherits.
+        # In Python 3.10, a dataclass makes its own slots even for inherited fields.
         values = (id, distance, similarity, measure, containment, spans)
         for each, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, each.name, value)
@@ -201,11 +200,11 @@ class Verification:
     least : float
         The least exact similarity of a match.
     judged : int
-        Number of pairs that their texts decided.
+        Number of pairs decided by their texts.
     overruled : int
-        Number of these pairs that the estimate would have decided otherwise.
+        Number of these pairs for which the estimate was wrong.
     unknown : int
-        Number of pairs without a text, which the estimate decided.
+        Number of pairs decided by the estimate, since a text was missing.
     """
 
     measure: str
@@ -222,22 +221,22 @@ class Matches(RowSequence[list[Match[IdT]]]):
     Attributes
     ----------
     offsets : ndarray
-        The matches of query i are at `offsets[i]` .. `offsets[i + 1]`: int64[m + 1].
+        The matches of query i are at `offsets[i]` to `offsets[i + 1]`: int64[m + 1].
     ordinals : ndarray
-        Ordinals of the matches, uint32[k]; uint64[k] in a sharded database, see `ShardedDatabase`.
+        Ordinals of the matches, uint32[k]; uint64[k] in a sharded database (`ShardedDatabase`).
     distances : ndarray
         Hamming distances, uint8[k].
     similarities : ndarray
         Estimated similarities, float32[k]; NaN if unknown.
     verification : Verification or None
-        The counts of what texts have decided, with verify="exact".
+        The counts of pairs that texts have decided, with verify="exact".
     containments : ndarray or None
-        Containments, float64[k], of queries with `contained=`.
+        Containments, float64[k]; None without `contained=`.
     spans : list
-        The shared passages of each match, of queries with `contained=`; see `ContainedMatch`.
+        The shared passages of each match, with `contained=`; see `ContainedMatch`.
     left_out : Skipped
-        The documents that on_error="skip" has left out, whose rows are empty; `skipped` has them as
-        a table.
+        The documents that on_error="skip" has skipped; their rows are empty.  `skipped` lists them
+        in a table.
     measure : {"jaccard", "cosine"} or None
         The measure of the similarities; see `Match`.
     reader : object or None
@@ -260,7 +259,7 @@ class Matches(RowSequence[list[Match[IdT]]]):
     reader: Any = None  # of the texts of matches, see `readable`
 
     def chosen(self, places: I64, sizes: I64) -> "Matches[IdT]":
-        """Return the matches at some places, in rows of given sizes.
+        """Return the matches at given positions, in rows of given sizes.
 
         Parameters
         ----------
@@ -284,7 +283,7 @@ class Matches(RowSequence[list[Match[IdT]]]):
         return found
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
-        """Return what is pickled: the ids, not what makes them."""
+        """Return the state to pickle: with the ids, without the function that makes them."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return None, values | {"_ids": self.ids, "_resolve": None, "reader": None}
 
@@ -297,7 +296,7 @@ class Matches(RowSequence[list[Match[IdT]]]):
 
     @property
     def skipped(self) -> Any:
-        """The documents that on_error="skip" has left out, as a pyarrow.Table: row, id, reason."""
+        """The documents that on_error="skip" has skipped, as a pyarrow.Table: row, id, reason."""
         return self.left_out.table()
 
     def to_arrow(self, *, ids: str = "auto") -> Any:
@@ -312,8 +311,8 @@ class Matches(RowSequence[list[Match[IdT]]]):
         Returns
         -------
         pyarrow.Table
-            The columns query int64, id, distance uint8, and similarity float32 or null.  With
-            `contained=` also containment float64.
+            The columns query int64, id, distance uint8, and similarity float32 or null;
+            containment float64, too, with `contained=`.
 
         Raises
         ------
@@ -337,7 +336,7 @@ class Matches(RowSequence[list[Match[IdT]]]):
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        """Return the numbers of queries and matches, and the first ids."""
+        """Return the number of queries, the number of matches, and the first ids."""
         size, count = self._size, len(self.distances)
         if not count or not self._are_ids_cheap:
             return f"<simdb.Matches of {size}>"
@@ -362,7 +361,7 @@ class Matches(RowSequence[list[Match[IdT]]]):
 
     @property
     def _are_ids_cheap(self) -> bool:
-        """Whether the ids were made already, or are few: a preview makes no more."""
+        """Whether a preview may show ids: they were made already, or are few."""
         return self._ids is not None or len(self.distances) <= PREVIEWED_IDS
 
     def _row(self, start: int, stop: int) -> list[Match[IdT]]:
@@ -403,13 +402,13 @@ class Pair(SlottedRecord, Generic[IdT_co]):
 
     @property
     def containment(self) -> float | None:
-        """The share of `left` that `right` has; None unless `contained=` was asked."""
+        """The share of `left` that `right` contains; None without `contained=`."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class ContainedPair(Pair[IdT_co]):
-    """A pair of which `left` is contained in `right`, whichever was inserted first.
+    """A pair in which `left` is contained in `right`; either may have been inserted first.
 
     Attributes
     ----------
@@ -422,7 +421,7 @@ class ContainedPair(Pair[IdT_co]):
     measure : {"jaccard", "cosine"} or None
         The measure of the similarity; see `Match`.
     containment : float
-        The share of the n-grams of `left` in passages that `right` has as well.
+        The share of the n-grams of `left` that lie in passages shared with `right`.
     """
 
     containment: float | None = None
@@ -430,7 +429,7 @@ class ContainedPair(Pair[IdT_co]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairArrays(Generic[IdT]):
-    """Some pairs as arrays of one length.
+    """Pairs as arrays of equal length.
 
     Attributes
     ----------
@@ -441,8 +440,8 @@ class PairArrays(Generic[IdT]):
     similarity : ndarray
         Estimated similarities, float32[k]; NaN if either document has no weights.
     containment : ndarray or None
-        The share of each left document that the right one has, float64[k]; None unless `contained=`
-        was asked.
+        The share of each left document that the right one contains, float64[k]; None without
+        `contained=`.
     measure : {"jaccard", "cosine"} or None
         The measure of the similarities; see `Match`.
     """
@@ -459,12 +458,12 @@ class PairArrays(Generic[IdT]):
         return len(self.distance)
 
     def __iter__(self) -> Iterator[Pair[IdT]]:
-        """Give one `Pair` after the other."""
+        """Yield each pair as a `Pair`."""
         for position in range(len(self)):
             yield self[position]
 
     def __getitem__(self, position: Any) -> Any:
-        """Give one `Pair`; for a slice, a `PairArrays` of these pairs."""
+        """Return one `Pair`, or a `PairArrays` for a slice."""
         left, right = self.left[position], self.right[position]
         distance, similarity = self.distance[position], self.similarity[position]
         value = None if self.containment is None else self.containment[position]
@@ -474,7 +473,7 @@ class PairArrays(Generic[IdT]):
         return Pair(*pair) if value is None else ContainedPair(*pair, float(value))
 
     def __repr__(self) -> str:
-        """Return the number of pairs, and the ids of the first."""
+        """Return the number of pairs and the ids of the first ones."""
         size = previews.counted(len(self), "pair")
         pairs = [(pair.left, pair.right) for pair in self[: previews.SHOWN_VALUES]]
         first = previews.first_of(pairs, len(self))
@@ -491,17 +490,17 @@ class PairArrays(Generic[IdT]):
 
 
 class ReadOnce(Generic[Arrays, One]):
-    """Pairs that are found while they are read, in chunks, unless an array has gathered them."""
+    """Pairs that are found while they are read, in chunks, and once, unless they were gathered."""
 
     def __init__(self, stream: Iterator[Arrays]) -> None:
-        """Wrap `stream`, which gives the chunks."""
+        """Wrap `stream`, which yields the chunks."""
         self._stream: Iterator[Arrays] | None = stream
         self._gathered: Arrays | None = None
 
     def chunks(self) -> Iterator[Arrays]:
         """Return an iterator over the pairs in chunks of arrays.
 
-        The pairs can be read only once, unless an array has gathered them.
+        The pairs can be read only once, unless they were gathered before, as by `len`.
 
         Returns
         -------
@@ -521,11 +520,11 @@ class ReadOnce(Generic[Arrays, One]):
         return stream
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled or copied: all pairs, gathered first."""
+        """Return the state to pickle or copy, with all pairs gathered."""
         return vars(self) | {"_gathered": self._all(), "_stream": None}
 
     def __iter__(self) -> Iterator[One]:
-        """Give one `Pair` at a time."""
+        """Yield the pairs one by one."""
         for chunk in self.chunks():
             yield from chunk
 
@@ -539,11 +538,11 @@ class ReadOnce(Generic[Arrays, One]):
         return self._gathered
 
     def _joined(self, chunks: list[Arrays]) -> Arrays:
-        """Return all chunks as one."""
+        """Return all chunks joined into one."""
         raise NotImplementedError
 
 
 def known(similarity: Any) -> float | None:
-    """Give a similarity as a float, or None for NaN."""
+    """Return a similarity as a float, or None for NaN."""
     value = float(similarity)
     return None if value != value else value

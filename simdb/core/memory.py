@@ -1,7 +1,7 @@
-"""Memory: how much of it this process may use, and how a run shares its part.
+"""Memory: the limit of this process, and its division within a run.
 
-Of the bytes that a run holds of its documents, half are for blocks of the input on their way, half
-for columns that have a place for each document; what is more of a column waits in a temporary file.
+A run gives half of its bytes to blocks of the input in progress, and half to columns with an entry
+for each document.  The part of a column that does not fit waits in a temporary file.
 """
 
 import os
@@ -22,17 +22,16 @@ from simdb.core.errors import OptionError
 from simdb.core.threads import thread_count
 from simdb.core.values import dataclass
 
-# Less would not hold the blocks of a few threads.
-MEMORY_LEAST = 1 << 26
-# Of a column, and of a block of the input, if no limit is given.
+MEMORY_LEAST = 1 << 26  # enough for the blocks of a few threads
+# The defaults without a limit, for a column and for a block of the input.
 COLUMN_BYTES, BLOCK_BYTES = 1 << 26, 1 << 22
 BLOCK_LEAST = 1 << 16
-# The columns of a run, and how many times a block of each thread is in memory: two are begun by
-# each of two steps, with what was made of them.
+# The columns of a run, and the blocks in memory for each thread: two steps have two blocks each in
+# progress, and their results.
 COLUMNS, BLOCKS = 7, 8
 UNKNOWN = 1 << 62
 CONTROL = Path("/sys/fs/cgroup")
-# The file that has the limit of a control group, under each kind of root.
+# The file with the limit of a control group, for both versions of control groups.
 LIMITS = ((CONTROL, "memory.max"), (CONTROL / "memory", "memory.limit_in_bytes"))
 
 
@@ -85,7 +84,7 @@ def budget_of(threads: Any) -> tuple[int, int | None]:
 
 
 def check_memory(name: str, memory: object) -> None:
-    """Raise OptionError unless `memory`, the argument `name`, is None or a number of bytes."""
+    """Raise OptionError unless the argument `name`, `memory`, is None or a number of bytes."""
     if memory is not None and not is_whole(memory, MEMORY_LEAST):
         raise OptionError(
             f"{name} must be a number of bytes from {MEMORY_LEAST} (64M) on, got {shown(memory)}"
@@ -93,12 +92,12 @@ def check_memory(name: str, memory: object) -> None:
 
 
 def column_bytes(memory: int | None) -> int:
-    """Return how many bytes of a column are held."""
+    """Return the number of bytes of a column that are held in memory."""
     return COLUMN_BYTES if memory is None else memory // 2 // COLUMNS
 
 
 def block_bytes(memory: int | None, threads: int) -> int:
-    """Return how large a block of the input is, if several threads read."""
+    """Return the size of a block of the input when `threads` threads read."""
     if memory is None:
         return BLOCK_BYTES
     return max(min(memory // 2 // (BLOCKS * threads), BLOCK_BYTES), BLOCK_LEAST)
@@ -106,7 +105,7 @@ def block_bytes(memory: int | None, threads: int) -> int:
 
 @cache
 def memory_bytes() -> int:
-    """Return the memory of the machine, or the least limit of its control group and its user."""
+    """Return the memory of the machine, or a smaller limit of a control group or of the user."""
     if os.name != "posix":
         return UNKNOWN
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -114,7 +113,7 @@ def memory_bytes() -> int:
 
 
 def _limits() -> Iterator[int]:
-    """Yield the limits of all control groups in which this process is, if there are any."""
+    """Yield the limits of all control groups of this process."""
     try:
         lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -130,7 +129,7 @@ def _limits() -> Iterator[int]:
 
 
 def _resource_limits() -> Iterator[int]:
-    """Yield the limits of the address space and of the resident pages, if there are any."""
+    """Yield the limits of the address space and of the resident pages, if they are set."""
     for kind in (resource.RLIMIT_AS, resource.RLIMIT_RSS):
         limit, _ = resource.getrlimit(kind)
         if limit != resource.RLIM_INFINITY:
@@ -138,17 +137,17 @@ def _resource_limits() -> Iterator[int]:
 
 
 class Blocks(ExitStack):
-    """Arrays, one after the other, in memory or, if they are large, in a temporary file.
+    """A sequence of arrays, in memory or, if they are large, in a temporary file.
 
-    `with` frees both.
+    A `with` statement frees both.
     """
 
     def __init__(self, memory: int | None = None) -> None:
-        """Begin without arrays; `memory`: that of the run, 0 to hold nothing of them."""
+        """Begin without arrays; `memory`: the limit of the run, 0 to hold no array in memory."""
         super().__init__()
         self._held_bytes = column_bytes(memory)
         self._held: list[Array] = []
-        self._mapped: list[Array] = []  # the whole file, if it was asked for
+        self._mapped: list[Array] = []  # the whole file, once it was read
         for arrays in (self._held, self._mapped):
             self.callback(arrays.clear)
         self._waiting: list[tuple[int, tuple[int, ...]]] = []  # places and shapes in the file
@@ -163,7 +162,7 @@ class Blocks(ExitStack):
             self._spill()
 
     def row(self, number: int) -> U32:
-        """Return one row of each array, of keys, one after the other; threads may call this."""
+        """Join row `number` of all arrays, which hold keys; several threads may call this."""
         held, waiting = [block[number] for block in self._held], self._waiting
         ends = np.cumsum([0, *(count for _, (_, count) in waiting)]).tolist()
         found = np.empty(ends[-1] + sum(map(len, held)), np.uint32)
@@ -174,12 +173,12 @@ class Blocks(ExitStack):
         return found
 
     def whole(self) -> Array:
-        """Return the arrays, of rows of one width, as one."""
+        """Join all arrays, whose rows have one width."""
         if self._waiting:
             if self._held:
                 self._spill()
             if not self._mapped:
-                # A plain array is read faster than a memmap.
+                # Reading a plain array is faster than reading a memmap.
                 every = np.asarray(np.memmap(self._file, self._dtype, "r"))
                 self._mapped.append(every.reshape(-1, *self._waiting[0][1][1:]))
             return self._mapped[0]
@@ -188,7 +187,7 @@ class Blocks(ExitStack):
         return self._held[0]
 
     def _spill(self) -> None:
-        """Move what is in memory into the file."""
+        """Move the arrays in memory into the file."""
         if self._file is None:
             self._file = self.enter_context(tempfile.TemporaryFile("w+b"))  # noqa: SIM115
         for block in self._held:

@@ -290,11 +290,11 @@ class Simhash(TextSketch):
     -----
     Fingerprints are made as in Sood & Loguinov 2011, section 3.
 
-    A function `hash` must return the same number in all processes, unlike Python's `hash`.  simdb
-    calls it for each token, which is a hundred times slower.  The hash of a feature is the hash of
-    its token, or mixes the hashes of its tokens.  Stop words, stems and IDF cannot be used with
-    `hash`.  A database does not store the function, so give it to `open` again.  Without it, only
-    ready fingerprints can be inserted, and only they and ids can be queried.
+    The function must return the same number in all processes, unlike Python's `hash`.  Calling it
+    for each token is a hundred times slower.  The hash of a feature is the hash of its token, or a
+    mixture of the hashes of its tokens.  Stop words, stems and IDF cannot be used with `hash`.  A
+    database does not store the function, so give it to `open` again.  Without it, only ready
+    fingerprints can be inserted, and only they and ids can be queried.
     """
 
     weighting: choices.SimhashWeightingName = "binary"
@@ -957,10 +957,10 @@ class Search:
     Notes
     -----
     With `memory_limit`, stored runs are read in chunks, so a database may be larger than memory.  A
-    chunk has at least 64 queries and 512 documents.  Without a limit, chunks are used only if the
-    database is larger than the memory of this process and chunks are faster; their limit is a
-    quarter of that memory.  The limit does not count ids, matches, the commit, or the documents of
-    an insertion (about 30 bytes each, and the weights).
+    chunk has at least 64 queries and 512 documents.  Without a limit, runs are read in chunks only
+    if that is faster and the database exceeds the memory of this process.  The limit is then a
+    quarter of that memory.  Ids, matches, the commit, and the documents of an insertion (about 30
+    bytes each, and the weights) do not count.
     """
 
     method: choices.MethodName | None = None

@@ -1,4 +1,4 @@
-"""Previews: what an object shows of itself, on a line for `repr` and as a small table in notebooks.
+"""Previews: short views of an object, as a line for `repr` and as a small table in notebooks.
 
 A preview shows the size of an object and its first values.  It never runs a search, and its length
 does not grow with the object.
@@ -29,7 +29,7 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 
 
 def size(count: float) -> str:
-    """Return a number of bytes with a unit of a thousand, a million or more bytes."""
+    """Write a number of bytes in kB, MB, GB or TB."""
     for unit_bytes, unit in SIZE_UNITS:
         if count >= unit_bytes:
             number = count / unit_bytes
@@ -43,7 +43,7 @@ def number(value: Any) -> str:
 
 
 def criterion(similarity: float | None, distance: int) -> str:
-    """Say which documents match: "similarity >= 0.889", or "distance <= 3"."""
+    """Write the criterion of a match: "similarity >= 0.889" or "distance <= 3"."""
     return f"distance <= {distance}" if similarity is None else f"similarity >= {similarity:g}"
 
 

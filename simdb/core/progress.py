@@ -1,4 +1,4 @@
-"""Progress: what the `progress=` of a verb means, and how long the stages of a job take."""
+"""Progress: reports of documents that are done (`progress=`), and times of the stages of a job."""
 
 import sys
 import weakref
@@ -18,14 +18,14 @@ Progress: TypeAlias = Report | bool
 
 
 def ignored(done: int) -> None:
-    """Take the number of documents that are done, and do nothing."""
+    """Ignore the number of documents that are done."""
 
 
 def report_of(progress: object) -> Report:
-    """Return what a verb calls with the number of documents that are done.
+    """Return the function that a verb calls with the number of documents that are done.
 
-    True draws a bar on standard error, if that is a terminal.  OptionError for what is neither
-    True nor False, None or a function.
+    True draws a bar on standard error, if that is a terminal.  Raises OptionError unless `progress`
+    is True, False, None or a function.
     """
     if progress is None or progress is False:
         return ignored
@@ -39,11 +39,11 @@ def report_of(progress: object) -> Report:
 
 
 class Bar:
-    """A function of the number of documents that are done; the line goes when it is dropped."""
+    """A progress bar: call it with the number of documents done; it vanishes when it is freed."""
 
     def __init__(self, console: Any = None) -> None:
-        """Begin to draw on `console`, of rich; None for standard error."""
-        # Loaded when needed: rich takes long to import.
+        """Begin to draw on `console`, an object of rich; None means standard error."""
+        # Loaded when needed, since rich takes long to import.
         rich = import_module("rich.progress")
         if console is None:
             console = import_module("rich.console").Console(stderr=True)
@@ -57,7 +57,7 @@ class Bar:
             redirect_stderr=False,
         )
         self._task = self._bar.add_task("", total=None)
-        with suppress(RuntimeError):  # the system has no thread that draws it
+        with suppress(RuntimeError):  # the system refuses a thread for drawing
             self._bar.start()
         weakref.finalize(self, self._bar.stop)
 
@@ -69,8 +69,8 @@ class Bar:
 class Stage(NamedTuple):
     """A stage of a job: its name, seconds, and processor seconds of all threads.
 
-    `parallel`: the share of the processor seconds that any number of threads can share, 0 to 1.
-    `note`: how the stage was done; empty if there is only one way.
+    `parallel`: the fraction of the processor seconds that threads can share, 0 to 1.  `note`: the
+    way in which the stage was done; empty if there is only one.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Stage(NamedTuple):
 
 
 class Timings:
-    """The stages of one job, one after the other."""
+    """The record of the stages of one job, in order."""
 
     def __init__(self) -> None:
         """Begin without a stage."""
@@ -91,12 +91,12 @@ class Timings:
         self._begun = (0.0, 0.0, 0.0)
 
     def begin(self, name: str) -> None:
-        """End the stage before, if there is one, and begin another."""
+        """End the current stage, if any, and begin another."""
         self.end()
         self._name, self._begun = name, _now()
 
     def end(self) -> None:
-        """End the stage, if one has begun; `note` says how it was done."""
+        """End the current stage, if any; `note` says how it was done."""
         if not self._name:
             return
         spent = [now - begun for now, begun in zip(_now(), self._begun, strict=True)]
@@ -106,7 +106,7 @@ class Timings:
         self._name = self.note = ""
 
     def whole(self) -> Stage:
-        """Return all stages that have ended as one."""
+        """Return the sum of all ended stages."""
         processor_seconds = sum(each.processor_seconds for each in self.stages)
         shared = sum(each.processor_seconds * each.parallel for each in self.stages)
         return Stage(

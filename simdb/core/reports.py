@@ -22,15 +22,15 @@ class Probing:
     tables : int
         Number of tables.
     header_bits : int
-        Bits of a header; fewer are used where the directory of a run tells apart fewer.
+        Bits of a header; a run whose directory has fewer bits uses only those.
     theta : int or None
         A header is looked up if its flipped bits cost at most `theta` together.  With None, the
-        first `cap` headers in the order of VOSH (`simdb.vosh`) are looked up.  Their flipped bits
-        are then at most the plan's distance.
+        first `cap` headers in the order of VOSH (`simdb.vosh`) are looked up; none has more flipped
+        bits than the plan's distance.
     cap : int
-        Most headers of one table that are looked up.
+        Largest number of headers that are looked up in one table.
     costs : ndarray
-        The cost of a bit by its level, uint8[256].
+        The cost of flipping a bit, by its level: uint8[256].
     """
 
     tables: int
@@ -42,7 +42,7 @@ class Probing:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The way in which a database will answer a question.
+    """The plan by which a database answers a query or a search for pairs.
 
     Attributes
     ----------
@@ -51,24 +51,24 @@ class Plan:
 
         * "exhaustive" compares every document.
         * "bphs" looks up `tables` tables, with up to `flips` flipped header bits.  By the general
-          pigeonhole principle some tables need fewer flips than others, and some need no look-up.
+          pigeonhole principle, some tables need fewer flips or no look-up.
         * "polytope" looks up `tables` cross-polytope tables: all headers that cost little by the
           weights of the query; see docs/ALGORITHMS.md.
-        * "psm" looks up one table, and "multiprobe" several tables: all headers whose flipped bits
-          have costs that sum to `theta` or less.  With a fixed number of attempts, they look up
-          that number of headers in the order of `simdb.vosh`.
+        * "psm" looks up one table, and "multiprobe" several.  They look up each header whose
+          flipped bits cost at most `theta` together.  With a fixed number of attempts, they look up
+          that number of headers, in the order of `simdb.vosh`.
         * "rotation" finds pairs by sorting in `tables` orders.
         * "banding" looks up the `tables` bands of MinHash signatures.
     tables : int
         Number of tables, orders or bands.
     flips : int
-        Most header bits that are flipped.
+        Largest number of header bits that are flipped.
     probes : int
         Mean number of look-ups for one query.
     distance : int
-        Candidates are within this Hamming distance.
+        Largest Hamming distance of a candidate.
     similarity : float or None
-        If it is not None, stored vectors measure the candidates.
+        Least similarity of a match, measured with the stored vectors.  None if none are used.
     recall : float
         Predicted share of the matches that are found; 1.0 means all of them for certain.
     cost_seconds : float
@@ -76,39 +76,36 @@ class Plan:
     reason : str
         The plan in words.
     sketching : str
-        Where a text becomes a fingerprint, in words.
+        The part of the program that makes a fingerprint of a text, in words.
     theta : float or None
-        Largest sum of the costs of flipped bits, for "psm" and "multiprobe".  The costs are natural
-        logarithms, by the volatility of the bits.  None with a fixed number of attempts.
+        Largest sum of the costs of flipped bits, for "psm" and "multiprobe".  A cost is a natural
+        logarithm that depends on the volatility of the bit.  None with a fixed number of attempts.
     probing : Probing or None
         The rule that the kernel follows for "psm" and "multiprobe".
     header_bits : int
-        Bits by which a look-up finds its place in the directory of the largest run; the fewest of
-        any table.
+        Bits of a header in the directories of the largest run; the fewest of any table.
     bytes_per_document : float
-        Bytes that the search reads from: tables, their directories, and the volatility vectors if
-        they measure the candidates.
+        Bytes of the tables and directories that the search reads from, and of the volatility
+        vectors if they measure the candidates.
     page_reads : float
         Estimated number of pages that a query reads from disk; 0 if the database fits into memory.
     vector_reads : float
-        Part of `page_reads` that measures candidates.
+        The part of `page_reads` for measuring candidates.
     firm_distance : int or None
-        If it is not None, it replaces the distance for queries with many weights near zero, whose
-        signs do not count.
+        If not None, the distance for queries with many weights near zero, whose bits do not count.
     table_flips : tuple of int
-        Most flipped bits of each table of the database; -1 for a table that is not read.
+        Largest number of flipped bits for each table of the database; -1 for a table not read.
     part_limits : tuple of int
-        Of hashes: the number of bits in which each part of a candidate may differ; -1 for a part
+        For hashes: the largest number of differing bits of each part of a candidate; -1 for a part
         whose tables are not read.
     choice : str
-        Why this plan is better than the others, in words.
+        The reason why this plan is better than the others, in words.
     considered : tuple of Plan
-        All plans that were considered, the best first.
+        All plans that were considered, best first.
     smallest : Plan or None
-        For a number of documents and a distance: the plan by PSM in a database of one table without
-        weights.  Its `choice` says how much memory that saves, and when it is the right plan.  None
-        if PSM cannot answer the question, or if the tables by distance are no larger, as by
-        default.
+        For a number of documents and a distance: the PSM plan for a database of one table without
+        weights.  Its `choice` says when to use it and how much memory it saves.  None if PSM does
+        not apply, or if the tables by distance are no larger, as by default.
     """
 
     method: str
@@ -135,7 +132,7 @@ class Plan:
     smallest: "Plan | None" = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
-        """Return the method, what it finds and costs, and the plan in words."""
+        """Return the method, the criterion, the recall, the cost, and the plan in words."""
         asked = previews.criterion(self.similarity, self.distance)
         return (
             f"<simdb.Plan: method {self.method!r}, {asked}, recall {self.recall:.3g},"
@@ -143,7 +140,7 @@ class Plan:
         )
 
     def _repr_html_(self) -> str:
-        """Return all plans that were considered as a table, the best first, for notebooks."""
+        """Return a table of all plans that were considered, best first, for notebooks."""
         every = self.considered or (self,)
         rows = (
             (each.method, each.tables, each.flips, each.probes, each.recall, each.cost_seconds)
@@ -154,7 +151,7 @@ class Plan:
 
     @property
     def queries_per_second(self) -> float:
-        """The estimated number of queries that one core answers; infinite if they cost nothing."""
+        """The estimated number of queries a second on one core; infinite if they cost nothing."""
         return 1.0 / self.cost_seconds if self.cost_seconds > 0 else math.inf
 
 
@@ -165,17 +162,16 @@ class Probe:
     Attributes
     ----------
     table : int
-        Number of the table, from 0, where the header of the query is looked up after some of its
-        bits are flipped.
+        Number of the table, from 0, where the flipped header of the query is looked up.
     flipped : tuple of int
         The flipped bits, as positions in the fingerprint, lowest first.
     rank : int or None
-        Rank of that header, from 1 on, in the order of VOSH, which PSM and multi-probe follow.
+        Rank of that header, from 1, in the order of VOSH, which PSM and multi-probe follow.
         Without a fixed number of attempts, headers of equal cost share the best rank.  None if the
         method looks up every header with that number of flips.
     vertices : int
-        In a cross-polytope table, the number of vertices of that header that are not the query's
-        own.
+        In a cross-polytope table, the number of vertices of that header that differ from the
+        query's own.
     """
 
     table: int
@@ -184,7 +180,7 @@ class Probe:
     vertices: int = 0
 
 
-# The values of each field, and how many documents have each of them.
+# The values of each field, with the number of documents that have each value.
 FieldCounts: TypeAlias = dict[str, list[tuple[Any, int]]]
 
 
@@ -247,7 +243,7 @@ class Statistics:
     bare_count : int
         Live documents without weights.
     deleted_count : int
-        Deleted documents that are not compacted away.
+        Deleted documents that `compact` has not removed yet.
     delta_count : int
         Documents that are in no run yet.
     file_bytes : int
@@ -255,10 +251,10 @@ class Statistics:
     live_bytes : int
         Bytes of the pages in use.
     map_bytes : int
-        Size to which the file can grow before the map must grow.
+        Size of the memory map, to which the file can grow before the map must grow.
     calibrated_count : int or None
-        Documents that the calibration covers; the others are compared one by one.  None without a
-        calibration.
+        Documents that the calibration covers; all other documents are compared one by one.  None
+        without a calibration.
     transaction : int
         Number of the latest transaction.
     largest_group : int
@@ -266,10 +262,9 @@ class Statistics:
     cluster_count : int or None
         Kept clusters of two or more documents; None if none are kept.
     section_bytes : dict of str to int
-        Bytes of the pages of each sub-database.  "table/NN" has the keys (or tags), the ordinals
-        and the directories of one table, and "polytope/NN" those of a cross-polytope table.  The
-        directory of a table says where the keys with each header begin; it is the header table that
-        PSM looks up.
+        Bytes of the pages of each sub-database.  "table/NN" has the keys (or tags), ordinals and
+        directories of one table; "polytope/NN" has the same for a cross-polytope table.  The
+        directory says where the keys with each header begin; it is the header table of PSM.
     runs : tuple of RunStatistics
         The sealed runs: number, documents, entries and bytes of each.
     readers : tuple of ReaderStatistics
@@ -280,8 +275,9 @@ class Statistics:
         First and last time of a document, in UTC.  None if the database keeps no times
         (`Options.keep_times`), or no document has one.
     fields : dict of str to list of (value, int)
-        For each field in `Options.fields`, its values and the number of documents of each, the most
-        frequent first.  None means no value.  Values of two types are two, such as 1 and True.
+        For each field in `Options.fields`, its values with their numbers of documents, the most
+        frequent first.  None means no value.  Values of different types, such as 1 and True, are
+        counted separately.
     """
 
     path: str
@@ -307,7 +303,7 @@ class Statistics:
     fields: FieldCounts = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        """Return the path, and the most important numbers."""
+        """Return the path and the most important numbers."""
         counts = (
             previews.counted(self.document_count, "document"),
             f"{self.deleted_count:,} deleted",
@@ -328,10 +324,10 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class HeaderFill:
-    """The spread of the entries of one table over the headers of its directories, in all runs.
+    """The distribution of the entries of one table over its headers, in all runs.
 
-    Entries of deleted documents count until `compact`.  Recent documents, which are in no run, do
-    not count.
+    Entries of deleted documents count until `compact`.  Recent documents, which are not in a run
+    yet, do not count.
 
     Attributes
     ----------
@@ -362,11 +358,11 @@ class Finding:
     Attributes
     ----------
     place : str
-        Where the damage is.
+        The damaged part of the database.
     message : str
-        What is wrong.
+        The damage, in words.
     remedy : str
-        What to do.
+        The way to repair it, in words.
     """
 
     place: str
@@ -383,11 +379,11 @@ class Advice:
     topic : str
         The topic, such as "permissions".
     message : str
-        What was found.
+        The thing that was found.
     reason : str
-        Why it matters.
+        The reason why it matters.
     remedy : str
-        What to do.
+        The advice.
     """
 
     topic: str
@@ -405,7 +401,7 @@ class Compaction:
     before_bytes, after_bytes : int
         Size of the file before and after.
     note : str
-        Why the file did not shrink, if it did not.
+        The reason if the file did not shrink.
     """
 
     before_bytes: int
@@ -428,14 +424,13 @@ class Rebuild:
     unknown_count : int
         Lost documents whose ids were lost as well.
     losses : tuple of str
-        The values that could not be read, in words, after a sentence on lost documents if there are
-        any.
+        A sentence about lost documents, if there are any; then the values that could not be read.
     notes : tuple of str
         Damage on which no document depended.
     before_bytes, after_bytes : int
         Size of the file before and after.
     note : str
-        Why the file did not shrink, if it did not.
+        The reason if the file did not shrink.
     """
 
     document_count: int
@@ -470,11 +465,11 @@ class FeatureDifference:
 
     @property
     def change(self) -> float:
-        """The weight on the right less the weight on the left."""
+        """The right weight minus the left weight."""
         return (self.right or 0.0) - (self.left or 0.0)
 
     def moves(self, position: int) -> float:
-        """Compute what the change adds to the weight of one bit.
+        """Compute the contribution of the change to the weight of one bit.
 
         Parameters
         ----------
@@ -491,7 +486,7 @@ class FeatureDifference:
 
 @dataclass(frozen=True, slots=True)
 class DifferingBit:
-    """A bit in which two fingerprints differ, and how likely that was.
+    """A bit in which two fingerprints differ, and the probability of that.
 
     An attribute of one side is None if the weights of that side are not known.
 
@@ -538,11 +533,11 @@ class Explanation:
     similarity : float or None
         Estimated similarity; None without weights.
     bits : tuple of DifferingBit
-        The bits that differ, the most volatile bit of the left document first.  Empty for MinHash
-        signatures.
+        The bits that differ, ordered by their volatility in the left document, most volatile first.
+        Empty for MinHash signatures.
     probability : float or None
         Probability that a document at the similarity threshold differs from the left document in
-        these bits and no others: p(u, S) of Sood & Loguinov 2011, eq. 6.  None without weights.
+        exactly these bits (p(u, S) of Sood & Loguinov 2011, eq. 6).  None without weights.
     tables : tuple of int
         The tables in which the leading bits of both documents agree; one look-up in any of them
         finds the pair.  For MinHash signatures, the bands that agree.
@@ -554,17 +549,17 @@ class Explanation:
         Whether the pair satisfies the criterion.
     is_found : bool
         Whether a query by `plan` is certain to find the pair.  The query is the document that is
-        not stored, or else the left one.
+        not stored, or the left one if both are stored.
     plan : Plan or None
         The plan of that query; None without a database.
     probe : Probe or None
         The look-up that finds the pair.
     reason : str
-        All of that in words.
+        The whole explanation in words.
     features : tuple of FeatureDifference or None
         The features that have different weights, the largest change first.  If only one text is
-        known, all of its features; None if no text is known.  For every bit, their `moves` add up
-        to the difference of the weights.
+        known, all of its features; None if no text is known.  For every bit, the sum of their
+        `moves` is the difference of the two weights.
     shared_count : int
         Number of features with equal weights.
     agreeing : int or None
@@ -596,7 +591,7 @@ class Explanation:
     measure: MeasureName = "jaccard"
 
     def __repr__(self) -> str:
-        """Return whether the documents match, how near they are, and the reason."""
+        """Return both ids, whether they match, distance and similarity, and the reason."""
         ids = " and ".join(
             "a document" if id is None else repr(id) for id in (self.left, self.right)
         )
@@ -608,7 +603,7 @@ class Explanation:
         return f"<simdb.Explanation of {ids}: {match}, {near}: {reason}>"
 
     def _repr_html_(self) -> str:
-        """Return the reason, and a table of the features that differ, for notebooks."""
+        """Return the reason and a table of the features that differ, for notebooks."""
         text = repr(self)[1:-1]
         if not self.features:
             return previews.paragraph(text)
@@ -620,14 +615,14 @@ class Explanation:
 class ShardedStatistics:
     """The counts and sizes of a sharded database, and of each of its shards.
 
-    A shard that is left out counts only in `shard_count`.
+    A skipped shard counts only in `shard_count`.
 
     Attributes
     ----------
     path : str
         The directory.
     shard_count : int
-        All shards, including those that are left out.
+        All shards, including skipped ones.
     document_count, empty_count, bare_count, deleted_count : int
         Sums of these numbers of the shards; see `Statistics`.
     file_bytes, live_bytes : int
@@ -635,7 +630,7 @@ class ShardedStatistics:
     smallest_count, largest_count : int
         Documents of the smallest and of the largest shard.
     skipped : dict of str to str
-        The reason for each shard that is left out, by its name.
+        For each skipped shard, its name and the reason.
     options : dict
         The options by name; see `Statistics`.
     shards : tuple of Statistics

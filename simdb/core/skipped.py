@@ -1,7 +1,7 @@
-"""Skipped: the documents that one call leaves out because they cannot be read, with the reasons.
+"""Skipped: the documents that a call skips because they cannot be read, with the reasons.
 
-Some documents are read as a whole.  Only if they are refused, they are halved until those that are
-to blame are alone; so calls without such documents cost what they cost with on_error="raise".
+Documents are read in batches.  Only a batch that is refused is halved, until each bad document is
+alone.  So calls without bad documents cost no more than with on_error="raise".
 """
 
 import re
@@ -24,12 +24,12 @@ from simdb.core.previews import counted
 
 Read = TypeVar("Read")
 Found = TypeVar("Found", bound=Any)
-# Errors begin with the number of a document, which `row` says already.
+# The number of a document at the start of an error, which would repeat `row`.
 NUMBER = re.compile(r"(?:(?:document|row|id) \d+(?: of data)?(?: is|:)? )+")
 
 
 class Skipped:
-    """The documents that one call leaves out, by their rows; none unless `on_error` allows it."""
+    """The documents that a call skips, by row; `on_error` says whether it may skip any."""
 
     __slots__ = ("_ids", "_known", "_note", "_reasons", "is_allowed")
 
@@ -47,7 +47,7 @@ class Skipped:
         self._ids: dict[int, Any] = {}
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
-        """Return what is pickled: not the function of the caller."""
+        """Return the state to pickle, without the caller's function."""
         return None, {name: getattr(self, name) for name in self.__slots__} | {"_note": None}
 
     def __len__(self) -> int:
@@ -56,25 +56,25 @@ class Skipped:
 
     @property
     def rows(self) -> list[int]:
-        """The rows that are left out, ascending."""
+        """The skipped rows, ascending."""
         return sorted(self._reasons)
 
     def add(self, row: int, id: Any, reason: object) -> None:
-        """Leave out one row."""
+        """Skip one row."""
         self._reasons[row], self._ids[row] = NUMBER.sub("", str(reason), count=1), id
 
     @property
     def first(self) -> str:
-        """The id and the reason of the first document that is left out."""
+        """The id and the reason of the first skipped document."""
         row = self.rows[0]
         return f"{self._ids[row]}: {self._reasons[row]}"
 
     def flags(self, count: int) -> Bools:
-        """Return which of `count` rows are left out: bool[n]."""
+        """Return which of `count` rows are skipped: bool[count]."""
         return flags_at(self.rows, count)
 
     def note(self, read: Callable[[int, Any], object], start: int, documents: Any) -> None:
-        """Leave out what `read(row, part)` refuses, and pass over it whatever is read next."""
+        """Skip the documents that `read(row, part)` refuses, also in all later reads."""
         for _ in self.readable(read, start, documents):
             pass
         self._known = self.rows
@@ -82,7 +82,7 @@ class Skipped:
     def readable(
         self, read: Callable[[int, Any], Read], start: int, documents: Any
     ) -> Iterator[Read]:
-        """Yield what `read(row, part)` returns for parts of documents, without unreadable ones.
+        """Yield the results of `read(row, part)` for parts of documents, skipping unreadable ones.
 
         `start`: the row of the first document.  Several threads may read different documents.
         """
@@ -97,7 +97,7 @@ class Skipped:
                 yield from self._halved(read, before + 1, part_of(documents, part))
 
     def named(self, ids: Sequence[Any] | None = None) -> "Skipped":
-        """Take the ids of all rows of the call, if given, and tell the caller's function."""
+        """Take the ids of all rows of the call, if given, and call the caller's function."""
         for row in self.rows:
             if ids is not None:
                 self._ids[row] = ids[row]
@@ -106,7 +106,7 @@ class Skipped:
         return self
 
     def spread(self, found: Found, ids: Sequence[Any] | None = None) -> Found:
-        """Return the `Matches` of the other documents with an empty row for each one left out."""
+        """Return `found` with an empty row for each skipped document."""
         if not self.is_allowed:
             return found
         if self._reasons:
@@ -117,13 +117,13 @@ class Skipped:
         return found
 
     def other(self) -> "Skipped":
-        """Return an object that allows the same for other documents, and tells no function."""
+        """Return an object for other documents with the same permission, without the function."""
         return Skipped(SKIP if self.is_allowed else RAISE)
 
     def warn(self, of: str = "") -> None:
-        """Issue a RuntimeWarning that names the first document, unless the caller has a function.
+        """Issue a RuntimeWarning that names the first document, unless the caller gave a function.
 
-        For documents of which the result says nothing: those `of` another argument.
+        This is for skipped documents `of` another argument, which the result does not show.
         """
         if self._reasons and self._note is None:
             row = self.rows[0]
@@ -145,7 +145,7 @@ class Skipped:
     def _halved(
         self, read: Callable[[int, Any], Read], start: int, documents: Any
     ) -> Iterator[Read]:
-        """Yield what `readable` does of documents of which no one is known to be left out."""
+        """Yield the results for `documents`, halving a part that is refused."""
         count = len(documents)
         try:
             found = read(start, documents)
@@ -161,7 +161,7 @@ class Skipped:
 
 
 def check_balance(read: int, **places: int) -> None:
-    """Raise AssertionError unless each of the records that were `read` is in one of the places."""
+    """Raise AssertionError unless the counts of all `places` sum to the records `read`."""
     if read != sum(places.values()):
         counts = ", ".join(f"{count:,} {name}" for name, count in places.items())
         raise AssertionError(
@@ -171,7 +171,7 @@ def check_balance(read: int, **places: int) -> None:
 
 
 def part_of(documents: Any, chosen: slice | I64) -> Any:
-    """Return some documents, by a slice or by their positions, as they were given."""
+    """Return the documents at a slice or positions, in the form in which they were given."""
     if isinstance(documents, Signatures):
         return Signatures(documents.minima[chosen], documents.sketch, documents.is_empty[chosen])
     if isinstance(documents, Fingerprints):

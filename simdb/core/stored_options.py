@@ -1,14 +1,14 @@
 """Stored options: options and resources of a database, as they are stored, read and compared.
 
-The stored threshold is what the sketch estimates: of a fingerprint the cosine, also where users see
-Jaccard's similarity in its place.  So a file means the same in every version, whatever they see.
-The stored form says that similarities are corrected for the rounding of weights, and how scripts
-without spaces are cut.  Versions before the first release left this out, and are refused.
+The stored threshold is in the unit that the sketch estimates.  For a fingerprint that is the
+cosine, even if users see Jaccard's similarity, so a file means the same in every version.  The
+stored form also says that similarities are corrected for the rounding of weights, and how scripts
+without spaces are cut.  Files of versions before the first release lack both and are refused.
 
 *Resources* are stop words, and versions of other packages.  A new version of a package may change
-its stop words, its stems or the text that it finds in a page.  Then a document would get another
-fingerprint than the stored copy of the same document.  So a database stores the stop words
-themselves, and of the other packages the version, to warn if another version is installed.
+its stop words, its stems or the text that it finds in a page.  A document would then no longer get
+the fingerprint of its stored copy.  So a database stores the stop words themselves and the versions
+of the other packages, and warns if another version is installed.
 """
 
 from collections.abc import Collection, Mapping
@@ -33,24 +33,24 @@ from simdb.core.vector_form import corrected_one
 KIND = "kind"  # the stored kind of the sketch; a Simhash if it is absent
 CORRECTED = "corrected"
 BY_CHARACTER = "by_character"
-POLYTOPES = "polytopes"  # the only option that can change
+POLYTOPES = "polytopes"  # the only option that can change later
 MINHASH, BITS = "minhash", "bits"
 USUAL = Options()
-# These are stored only if they are not the usual ones.
+# These options are stored only if they differ from the defaults.
 SELDOM = (POLYTOPES, "keep_clusters", "keep_times", "passages", "features", "texts", "fields")
-# A threshold is read to so many digits, so that it is the one that was given; thresholds that
-# differ by less than the second number are taken for the same.
+# Rounding to DIGITS restores the threshold that was given.  Thresholds that differ by less than
+# NEARLY_SAME count as equal.
 DIGITS, NEARLY_SAME = 12, 0.0005
-# What unreleased versions stored, in databases whose runs could be without tables by distance.
+# An option of unreleased versions, whose runs could lack tables by distance.
 UNRELEASED = "distance_tables"
-# Options of which None means the stored value.
+# For these options, None means the stored value.
 CHOSEN = ("sketch.idf", "sketch.order", POLYTOPES, *BANDED)
 
 
 def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
-    """Make a map of plain types that can be stored, with `idf` in place of the IDF table.
+    """Make a map of plain types for storing, with `idf` in place of the IDF table.
 
-    Options that this kind of database does not use are left out.
+    It has no options that this kind of database does not use.
     """
     if options.is_hashes:
         encoded = asdict(options)
@@ -73,14 +73,14 @@ def encode_options(options: Options, idf: Any = None) -> dict[str, Any]:
 
 
 def _without_unused(encoded: dict[str, Any], others: Collection[str]) -> dict[str, Any]:
-    """Leave out options of `others`, and those that are seldom not as usual."""
+    """Return `encoded` without the options `others`, and without `SELDOM` ones at the default."""
     unused = {*others, *(name for name in SELDOM if encoded[name] == getattr(USUAL, name))}
     return {name: value for name, value in encoded.items() if name not in unused}
 
 
 @expecting("the options of the database")
 def decode_options(stored: Mapping[str, Any], idf: IdfTable | None = None) -> Options:
-    """Read what `encode_options` made; raise FormatError for an option that is not known."""
+    """Decode the map of `encode_options`; raise FormatError for an unknown option."""
     stored = a_map(stored)
     sketch_settings = dict(a_map(stored.get("sketch", {})))
     kinds: dict[Any, type[Simhash | Minhash | Bits]] = {
@@ -119,16 +119,16 @@ def decode_options(stored: Mapping[str, Any], idf: IdfTable | None = None) -> Op
 
 
 def moved(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return stored options as this version stores them, if unreleased versions stored them."""
+    """Convert options that unreleased versions stored into the form of this version."""
     changed = {"blocks": 1, "leading": 1} if UNRELEASED in stored else {}
     return {name: value for name, value in stored.items() if name != UNRELEASED} | changed
 
 
 def decode_dumped(stored: Mapping[str, Any], idf: IdfTable | None) -> Options:
-    """Read the options of a dump, also of a version before the first release.
+    """Decode the options of a dump, which a version before the first release may have written.
 
-    Those compared similarities that were not corrected.  The threshold becomes the corrected one,
-    under which the same documents match.
+    Such versions did not correct similarities.  Their threshold is corrected here, so that the same
+    documents match.
     """
     settings = moved(stored)
     if a_map(stored["sketch"]).get(KIND) == BITS:
@@ -140,7 +140,7 @@ def decode_dumped(stored: Mapping[str, Any], idf: IdfTable | None) -> Options:
 
 
 def decode_settings(stored: Any, where: str) -> dict[str, Any]:
-    """Read stored `feature_settings`; of one that is not stored, the earliest value, or default."""
+    """Decode stored `feature_settings`; a missing setting gets its earliest value or default."""
     with expecting(f"the settings of features in {where}"):
         stored, known = a_map(stored), Simhash().feature_settings
         if BY_CHARACTER not in stored:
@@ -154,7 +154,7 @@ def decode_settings(stored: Any, where: str) -> dict[str, Any]:
 
 
 def _check_known(given: Collection[str], known: Collection[str], what: str) -> None:
-    """Raise FormatError for names that are not `known`: a later version has written them."""
+    """Raise FormatError for names that are not `known`, which a later version has written."""
     unknown = sorted(set(given) - set(known))
     if unknown:
         raise FormatError(
@@ -174,12 +174,11 @@ def check_same(stored: Options, wanted: Options, where: str) -> None:
 
 
 def differences(stored: Options, wanted: Options) -> list[str]:
-    """Name each option in which `wanted` differs from `stored`, with both values.
+    """Describe each option in which `wanted` differs from `stored`, with both values.
 
-    A sketch without an IDF table means the stored table, hashes without an order of their bits the
-    stored order, and numbers of tables that are None the stored numbers.  The usual blocks mean the
-    stored ones, if those are usual in any database, and so do the usual header bits.  The newest
-    edition means the stored one.
+    A missing IDF table, order of bits or number of tables means the stored value.  So do the newest
+    edition and the default `header_offset`.  The default number of blocks means the stored number
+    if that is a default of any kind of database.
     """
     is_alike = type(stored.sketch) is type(wanted.sketch)
     if is_alike and wanted.sketch.edition == EDITION and wanted.sketch.idf is None:
@@ -200,7 +199,7 @@ def differences(stored: Options, wanted: Options) -> list[str]:
 
 
 def _named(options: Options, *, has_parts: bool) -> dict[str, Any]:
-    """Return every option by its name, those of the sketch one by one if it `has_parts`."""
+    """Return every option by name; with `has_parts`, also each option of the sketch."""
     values = {each.name: getattr(options, each.name) for each in fields(Options)}
     if not has_parts:
         return values
@@ -210,20 +209,20 @@ def _named(options: Options, *, has_parts: bool) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """The `stop_words` of the language in the options, and `versions` of packages by name."""
+    """The stop words of the language in the options, and the versions of packages by name."""
 
     stop_words: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
 def encode_resources(resources: Resources) -> dict[str, Any]:
-    """Make a map of plain types that can be stored."""
+    """Make a map of plain types for storing."""
     return {"stop_words": list(resources.stop_words), "versions": dict(resources.versions)}
 
 
 @expecting("the value 'resources'")
 def decode_resources(stored: Mapping[str, Any]) -> Resources:
-    """Read what `encode_resources` made; raise FormatError for a field that is not known."""
+    """Decode the map of `encode_resources`; raise FormatError for an unknown field."""
     _check_known(a_map(stored), ("stop_words", "versions"), "the database has resources")
     versions = a_map(stored.get("versions", {}))
     return Resources(

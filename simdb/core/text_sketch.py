@@ -245,9 +245,10 @@ class TextSketch:
     idf : IdfTable, optional
         A table of weights of features, for weightings that need it.
     edition : {0, 1, 2}, default 0
-        The edition of the rules of `normalisation` and `clean`.  2 is the newest.  1 is that of
-        simdb 0.2, which keeps look-alikes and the control characters of PDF and Word; databases and
-        IDF tables of that version keep it.  0 means that of the `idf` table, or else the newest.
+        The edition of the rules of `normalisation` and `clean`.  Edition 2 is the newest.  Edition
+        1, of simdb 0.2, keeps look-alikes and the control characters of PDF and Word.  Databases
+        and IDF tables of that version keep it.  Zero means the edition of the `idf` table, or else
+        the newest.
     seed : int, default 0
         The seed of the feature hash, below 2**32.
 

@@ -1,12 +1,11 @@
-"""Threads: spreads the parts of a batch over processors; no other module starts a thread.
+"""Threads: the workers for the parts of a batch; no other module starts a thread.
 
-The parts and the order of their results do not depend on the number of threads, so a verb gives the
-same answer for any number.  The kernel works without the interpreter lock, so threads help wherever
-most of the time is spent there.  Threads end with the verb that started them: none is left over
-when a process forks or ends.
+Results come in the order of the parts, so a verb gives the same answer for any number of threads.
+The kernel releases the interpreter lock, so threads help wherever most time is spent in the kernel.
+Threads end with the verb that started them: none is left when a process forks or ends.
 
-The standard library's `concurrent.futures` does the same, but a child forked while another thread
-imports or uses it can fail: it has locks that every fork takes.
+The standard library's `concurrent.futures` does the same, but has locks that every fork takes.  A
+child that is forked while another thread imports or uses it can fail.
 """
 
 import os
@@ -26,23 +25,18 @@ from simdb.core.checks import whole
 
 VARIABLE = "SIMDB_THREADS"
 THREADS_MAX = 256
-# So many parts for each thread are begun before the result of the first is waited for.
-AHEAD = 2
-# So many parts of a batch are made for each thread: one of them may take longer than the others.
-PARTS = 2
-# A part of fewer documents would not be worth a thread.
-LEAST = 256
-# How long to wait for the thread that reads ahead, when it is no longer needed, at a time.
-TAKEN_SECONDS = 0.01
-# So many results of a stream are made ahead.
-BEGUN = 32
+AHEAD = 2  # parts for each thread that are begun before the first result is awaited
+PARTS = 2  # parts of a batch for each thread, since some parts take longer
+LEAST = 256  # documents of a part; fewer are not worth a thread
+TAKEN_SECONDS = 0.01  # of one wait for a reading thread that is no longer needed
+BEGUN = 32  # results of a stream that are made ahead
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 class SharedWork(local):
-    """The processor seconds of this process that any number of threads could share."""
+    """A timer of the processor seconds spent on work that any number of threads could share."""
 
     total_seconds = 0.0
     _lock = Lock()
@@ -50,13 +44,13 @@ class SharedWork(local):
     _begun = 0.0
 
     def __enter__(self) -> None:
-        """Begin a piece of it."""
+        """Start the timer of this thread."""
         if not self._depth:
             self._begun = thread_time()
         self._depth += 1
 
     def __exit__(self, *error: object) -> None:
-        """Add the piece."""
+        """Add the elapsed time to the total."""
         self._depth -= 1
         if not self._depth:
             with self._lock:
@@ -64,22 +58,22 @@ class SharedWork(local):
 
 
 def _renew_in_child() -> None:
-    """After a fork, free the lock: a thread of the parent may have held it."""
+    """Replace the lock after a fork, since a thread of the parent may have held it."""
     SharedWork._lock = Lock()
 
 
 os.register_at_fork(after_in_child=_renew_in_child)
 WORK = SharedWork()
-# The number of threads of a verb, for whatever it calls.
+# The number of threads of a verb, for all functions that it calls.
 _BOUND: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 def thread_count(threads: object = None) -> int:
     """Return the number of threads that an argument `threads` asks for.
 
-    None means the number that `bounded` says, the number in the environment variable SIMDB_THREADS
-    or, without both, all processors that this process may use.  Raises OptionError unless it is a
-    whole number from 1 to 256.
+    None means the number of `bounded`, else that of the environment variable SIMDB_THREADS, else
+    all processors that this process may use.  Raises OptionError unless the number is whole, from 1
+    to 256.
     """
     if threads is not None:
         return whole("threads", threads, 1, THREADS_MAX)
@@ -94,7 +88,7 @@ def thread_count(threads: object = None) -> int:
 
 @contextmanager
 def bounded(threads: int | None) -> Iterator[None]:
-    """Let whatever is called inside use so many threads, unless it is told another number."""
+    """Make `threads` the default number of threads within the `with` block."""
     before = _BOUND.set(thread_count(threads))
     try:
         yield
@@ -105,9 +99,9 @@ def bounded(threads: int | None) -> Iterator[None]:
 def parts_of(count: int, threads: int, *, most: int, least: int | None = None) -> list[slice]:
     """Cut a batch of `count` documents into consecutive parts of at most `most` documents.
 
-    A single thread gets parts as large as possible; each of several threads gets some parts, as far
-    as there are `least` documents (None: `LEAST`) for each, and all threads the same number of
-    parts.  There is always one part.
+    A single thread gets the largest parts possible.  Several threads get equal numbers of parts, at
+    least `PARTS` each, unless parts would have fewer than `least` documents (None: `LEAST`).  There
+    is always one part.
     """
     shared = max(count, 1)
     if threads > 1:
@@ -118,7 +112,8 @@ def parts_of(count: int, threads: int, *, most: int, least: int | None = None) -
 
 
 class Crew:
-    """Threads that stay between the batches of a verb, and end with it; see `crew`."""
+    """A group of threads that is kept between the batches of a verb, and ends with it; see `crew`.
+    """
 
     def __init__(self) -> None:
         """Begin without a thread."""
@@ -129,23 +124,24 @@ class Crew:
 
     @property
     def size(self) -> int:
-        """Number of threads."""
+        """The number of threads."""
         return sum(worker.ident is not None for worker in self._workers)
 
     @property
     def can_be_awaited(self) -> bool:
-        """Whether this thread can wait for the threads: not if it is one of them.
+        """Whether this thread can wait for the threads of the crew.
 
-        After a fork they are in the parent alone, and when the interpreter ends they stand still.
+        It cannot if it is one of them, after a fork, since they exist only in the parent, or while
+        the interpreter ends, since they no longer run.
         """
         is_here = os.getpid() == self._process and not sys.is_finalizing()
         return is_here and current_thread() not in self._workers
 
     def give(self, calls: "Iterable[_PendingCall[Any, Any]]", threads: int) -> None:
-        """Let up to `threads` threads make some calls; they are started if there are fewer.
+        """Let up to `threads` threads make the calls, starting threads as needed.
 
-        If the system has no more threads, those that run make them.  Without any the crew has
-        ended, and whoever waits for the calls makes them.
+        If the system refuses further threads, the running ones make the calls.  If none runs, the
+        crew has ended, and the thread that waits for the calls makes them.
         """
         for _ in () if self.has_ended else range(self.size, threads):
             worker = Thread(target=_work, args=(self._waiting,), name="simdb", daemon=True)
@@ -158,7 +154,7 @@ class Crew:
             self._waiting.put(call)
 
     def end(self) -> None:
-        """Wait, if that can be, until all calls are made; no thread is left then."""
+        """Wait, if possible, until all calls are made and all threads have ended."""
         self.has_ended = True
         self._waiting.put(None)
         for worker in self._workers if self.can_be_awaited else ():
@@ -171,7 +167,7 @@ class Crew:
 
 
 def _has_started(thread: Thread) -> bool:
-    """Start a thread; return whether the system has one."""
+    """Start a thread; return whether the system allowed it."""
     try:
         thread.start()
     except RuntimeError:
@@ -180,7 +176,7 @@ def _has_started(thread: Thread) -> bool:
 
 
 def _work(waiting: "SimpleQueue[_PendingCall[Any, Any] | None]") -> None:
-    """Make calls until there is None, and leave that to the next thread."""
+    """Make calls until None arrives, and pass None on to the next thread."""
     while (call := waiting.get()) is not None:
         call.make()
         del call  # its result may be large
@@ -193,10 +189,10 @@ _CREW: ContextVar[Callable[[], Crew | None]] = ContextVar("crew", default=lambda
 
 @contextmanager
 def crew() -> Iterator[None]:
-    """Let the batches of a `with` statement share threads, since starting threads takes a while.
+    """Let the batches of a `with` statement share threads, to save starting them again.
 
-    That is of use where a verb has many small batches.  The threads end with the statement; inside
-    of another such statement, it does nothing.
+    This helps a verb with many small batches.  The threads end with the outermost such statement;
+    an inner one does nothing.
     """
     if _CREW.get()() is not None:
         yield
@@ -215,9 +211,9 @@ def mapped(
 ) -> Generator[Result]:
     """Yield `function(item)` of all items in their order, computed by up to `threads` threads.
 
-    Items are taken in the thread that reads the results, only a few before they are needed.  The
-    first error, by the order of the items, is raised in its turn.  When the iterator ends, or is
-    closed, no call is running any more.
+    The thread that reads the results takes the items, only a few before they are needed.  The first
+    error, in the order of the items, is raised in its turn.  Once the iterator has ended or is
+    closed, no call is running.
     """
     return _alone(function, items) if threads == 1 else _shared(function, items, threads)
 
@@ -231,9 +227,9 @@ def run_all(function: Callable[[Item], object], items: Iterable[Item], threads: 
 def begun(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int
 ) -> Generator[Result]:
-    """Return what `mapped` returns; if there are several threads, they begin with items now.
+    """Return the generator of `mapped`; several threads begin with items at once.
 
-    The caller closes it.
+    The caller must close the generator.
     """
     if threads == 1:
         return _alone(function, items)
@@ -243,7 +239,7 @@ def begun(
 
 
 def _alone(function: Callable[[Item], Result], items: Iterable[Item]) -> Generator[Result]:
-    """Yield what `mapped` yields, computed by this thread."""
+    """Yield the results of `mapped`, computed by this thread."""
     for item in items:
         with WORK:
             result = function(item)
@@ -253,7 +249,7 @@ def _alone(function: Callable[[Item], Result], items: Iterable[Item]) -> Generat
 def _shared(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int, *, begins: bool = False
 ) -> Generator[Result]:
-    """Yield what `mapped` yields; if it `begins`, first anything when threads are at work."""
+    """Yield the results of `mapped`; with `begins`, first yield None when threads are at work."""
     given = _CREW.get()()
     is_fit = given and not given.has_ended and given.size <= threads and given.can_be_awaited
     team = given if given and is_fit else Crew()
@@ -264,17 +260,17 @@ def _shared(
             if not is_done:
                 new, is_done = _taken(function, source, AHEAD * threads - len(running))
                 running.extend(new)
-                # A single item is not worth a thread, unless the caller does something meanwhile.
+                # A single item is worth a thread only if the caller works meanwhile.
                 is_given = is_given or len(running) > 1 or begins
                 if is_given:
                     team.give(new, min(threads, len(running)))
-                del new  # results are not kept
+                del new  # or it would keep the results
             if begins:
                 begins = False
                 yield  # type: ignore[misc]
             elif running:
                 if not is_given or team.has_ended:
-                    # Taken first, since an interrupt can keep it from ever being made.
+                    # Removed before the call, since an interrupt may leave it unmade for ever.
                     yield running.popleft().made()
                     continue
                 running[0].wait()
@@ -291,7 +287,7 @@ def _shared(
 def _taken(
     function: Callable[[Item], Result], source: Iterator[Item], count: int
 ) -> "tuple[list[_PendingCall[Item, Result]], bool]":
-    """Return calls of the next `count` items, and whether there are no more."""
+    """Return calls for the next `count` items, and whether the items have ended."""
     new: list[_PendingCall[Item, Result]] = []
     try:
         for _ in range(count):
@@ -299,7 +295,7 @@ def _taken(
     except StopIteration:
         return new, True
     except Exception as error:
-        # What failed is the item; it waits for its turn like any result.
+        # Taking the item failed; the error waits for its turn like a result.
         failed: _PendingCall[Any, Any] = _PendingCall(_raise, error)
         return [*new, failed], True
     return new, False
@@ -310,14 +306,14 @@ def _raise(error: Exception) -> None:
 
 
 class _PendingCall(Generic[Item, Result]):
-    """One call of a function by some thread; its result, once there is one."""
+    """A call that some thread will make, and later its result."""
 
     __slots__ = ("_error", "_function", "_item", "_rests", "_result", "_runs")
 
     def __init__(self, function: Callable[[Item], Result], item: Item) -> None:
-        """Let the call wait until a thread makes it."""
+        """Prepare the call for the thread that will make it."""
         self._function, self._item = function, item
-        # Whoever takes the one lock makes the call, and the other is free when it is made.  Locks
+        # The thread that takes `_rests` makes the call, and `_runs` is free once it is made.  Locks
         # take a tenth of the time of events.
         self._rests, self._runs = Lock(), Lock()
         self._runs.acquire()
@@ -325,7 +321,7 @@ class _PendingCall(Generic[Item, Result]):
         self._result: Result
 
     def make(self) -> None:
-        """Make the call, unless it was made, is being made or was given up."""
+        """Make the call, unless a thread has begun it or it was given up."""
         if not self._rests.acquire(blocking=False):
             return
         try:
@@ -337,12 +333,12 @@ class _PendingCall(Generic[Item, Result]):
             self._runs.release()
 
     def give_up(self) -> None:
-        """Make no thread make the call, unless one has begun."""
+        """Cancel the call, unless a thread has begun it."""
         if self._rests.acquire(blocking=False):
             self._runs.release()
 
     def wait(self) -> None:
-        """Wait until no thread is making the call and none will."""
+        """Wait until the call is made or given up."""
         with self._runs:
             return
 
@@ -353,17 +349,17 @@ class _PendingCall(Generic[Item, Result]):
         return self.result()
 
     def result(self) -> Result:
-        """Return the result, or raise what the call has raised; it was made."""
+        """Return the result of a call that was made, or raise its error."""
         if self._error is not None:
             raise self._error
         return self._result
 
 
 def read_ahead(items: Iterable[Item], threads: int) -> Iterator[Item]:
-    """Yield `items`; if there are several threads, one of them takes the next few meanwhile.
+    """Yield `items`; with several threads, another thread takes the next few meanwhile.
 
-    The items are then taken in that thread, one after the other.  An error that they raise is
-    raised in its turn.  When the iterator ends, or is closed, no item is being taken any more.
+    That thread takes the items one by one; their errors are raised in turn.  Once the iterator has
+    ended or is closed, no item is being taken.
     """
     if threads == 1:
         yield from items
@@ -378,7 +374,7 @@ def read_ahead(items: Iterable[Item], threads: int) -> Iterator[Item]:
                 taken.put((False, item))
                 if is_over.is_set():
                     break
-            # An exception of the reader can keep the generator, and calls that it has begun.
+            # The reader's exception may keep the generator alive, with calls that it has begun.
             if isinstance(items, Generator):
                 items.close()
         except BaseException as error:
@@ -408,10 +404,10 @@ def read_ahead(items: Iterable[Item], threads: int) -> Iterator[Item]:
 def in_rounds(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int, *, ahead: int = AHEAD
 ) -> Iterator[Result]:
-    """Yield what `mapped` yields, but no call is running while the caller has a result.
+    """Yield the results of `mapped`; no call runs while the caller handles a result.
 
-    A stream that a user reads at leisure needs this: what it reads may end between two results.
-    Up to `ahead` results for each thread are in memory.
+    Streams for users need this, since the object that they read may end between two results.  Up to
+    `ahead` results for each thread are in memory.
     """
     rest = iter(items)
     while some := list(islice(rest, ahead * threads if threads > 1 else 1)):
@@ -421,8 +417,8 @@ def in_rounds(
 def streamed(streams: Iterable[Callable[[], Iterator[Result]]], threads: int) -> Iterator[Result]:
     """Yield the results of all streams, one stream after the other, as `in_rounds` does.
 
-    Each item of `streams` makes a stream.  Up to `threads` streams begin at a time, and some
-    results of each are made ahead; what follows in a long stream is made when it is asked for.
+    Each item of `streams` makes a stream.  Up to `threads` streams begin at a time.  `BEGUN`
+    results of each are made ahead, and the rest of a long stream when it is read.
     """
 
     def begin(make: Callable[[], Iterator[Result]]) -> tuple[list[Result], Iterator[Result]]:
@@ -438,5 +434,5 @@ def _processors() -> int:
     """Return the number of processors that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on this system
+    except AttributeError:  # the system has no such call
         return os.cpu_count() or 1

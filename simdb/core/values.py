@@ -1,8 +1,8 @@
-"""Values: classes of fields, made in a third of the time that `dataclasses` takes.
+"""Values: dataclasses that are made in a third of the time that the standard library takes.
 
-The standard library compiles six methods for each class.  Here `__init__` is compiled, and `repr`,
-comparison and hash are functions that all classes share.  A program that opens a database makes a
-hundred of them before it does anything.  Type checkers read `values.pyi`, where nothing differs.
+The standard library compiles six methods for each class.  Here only `__init__` is compiled; all
+classes share the functions for `repr`, comparison and hash.  A program that opens a database first
+makes a hundred such classes.  Type checkers read `values.pyi`, which names the standard functions.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ __all__ = ["InitVar", "asdict", "astuple", "dataclass", "field", "fields", "repl
 
 
 def dataclass(*, eq: bool = True, repr: bool = True, **options: Any) -> Any:
-    """Return what makes a class a dataclass; arguments and result are those of `dataclasses`."""
+    """Return a decorator with the arguments and the effect of `dataclasses.dataclass`."""
 
     def make(cls: Any) -> Any:
         own = vars(cls)
@@ -29,7 +29,7 @@ def dataclass(*, eq: bool = True, repr: bool = True, **options: Any) -> Any:
 
 
 def _compare_by_fields(cls: Any, is_frozen: bool) -> None:
-    """Let objects of a class be equal by their fields, and have a hash if they cannot change."""
+    """Make a class compare and, if it is frozen, hash its objects by their fields."""
     values = attrgetter(*(each.name for each in fields(cls) if each.compare))
 
     def is_equal(self: Any, other: object) -> bool:

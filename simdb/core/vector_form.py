@@ -1,4 +1,4 @@
-"""Vector forms: the bytes of the vector of a document, its fingerprint, and what rounding changes.
+"""Vector forms: the bytes of a document's vector, its fingerprint, and the correction of rounding.
 
 A *volatility vector* has 4 bits for each of d weights (d even), in d / 2 bytes.  Byte i has
 weight i in its low half and weight i + d / 2 in its high half:
@@ -6,23 +6,21 @@ weight i in its low half and weight i + d / 2 in its high half:
     byte i:   bits 0 .. 3  weight i   |   bits 4 .. 7  weight i + d / 2
 
 A half byte q from 0 to 15 means the weight 2 q - 15, an odd whole number from -15 to 15.  No
-weight is 0, so each has a sign; bit j of the fingerprint, the least significant first, is set
-where weight j is positive (of weights that are not rounded: where it is not negative).
+weight is 0, so each has a sign.  Bit j of the fingerprint, counted from the least significant, is
+set if weight j is positive (before rounding: if it is not negative).
 
-A *packed signature* is the minima of a MinHash signature one after the other, of 4 bytes each, the
-least significant byte first, of 1 byte, or of 2 bits or 1 bit, the first in the lowest bits of a
-byte.
+A *packed signature* has the minima of a MinHash signature in order.  Each takes 4 bytes, least
+significant byte first, or 1 byte, 2 bits or 1 bit; the first minimum is in the lowest bits.
 
-*Correction*.  Rounding to 4 bits moves two weights in ways that are nearly unrelated unless the
-weights are nearly equal.  So it makes both vectors longer and leaves their product as it was, and
-the cosine of the rounded weights is lower: by .6 % at .5, by .009 from .85 to .99, and not at all
-at 1.  The weights of two documents are jointly normal, about, whatever the documents are.  So one
-curve is right for all collections (docs/QUALITY.md):
+*Correction*.  Rounding to 4 bits changes two weights almost independently, unless they are nearly
+equal.  It makes both vectors longer and keeps their product.  So the cosine of rounded weights is
+lower: by .6 % at .5, by .009 from .85 to .99, and not at all at 1.  The weights of two documents
+are about jointly normal in any collection, so one curve suits all (docs/QUALITY.md):
 
     rounded(c) = E[Q(x) Q(y)] / E[Q(x)^2]    for normal x and y with correlation c
 
 where Q rounds to the 16 levels above.  The kernel compares and returns cosines of rounded weights.
-What a user asks for and gets is the corrected cosine.
+Users give and get corrected cosines.
 """
 
 from bisect import bisect_right
@@ -38,10 +36,9 @@ from simdb.core.dtypes import F32, I8, U8, U64, Array, Bools
 HALF_BITS = 4  # of one weight
 HALF_MAX = (1 << HALF_BITS) - 1  # the largest half byte, and the largest weight
 
-# How many weights of a document can be stored.
+# The possible numbers of stored weights of a document.
 DIMENSIONS = (64, 128, 256)
-# A byte of the vector of a document without features: two weights of 0.
-NO_WEIGHTS = 0x88
+NO_WEIGHTS = 0x88  # a byte of the vector of a document without features: two weights of 0
 
 # (rounded(c), c).  Between them the curve is a straight line, to within .00004.
 CURVE = (
@@ -58,24 +55,24 @@ _ROUNDED, _COSINE = (np.array(column) for column in zip(*CURVE, strict=True))
 
 
 def width(dimensions: int) -> int:
-    """Return how many bytes a volatility vector of `dimensions` weights has."""
+    """Return the number of bytes of a volatility vector of `dimensions` weights."""
     return dimensions * HALF_BITS // 8
 
 
 def projected(dimensions: int) -> int:
-    """Return how many weights the kernel makes of a document of which `dimensions` are used."""
+    """Return the number of weights that the kernel computes if `dimensions` of them are used."""
     return max(dimensions, 2 * FINGERPRINT_BITS)
 
 
 def pack(weights: I8) -> U8:
-    """Pack rounded weights, int8[..., d], odd numbers from -15 to 15, into uint8[..., d / 2]."""
+    """Pack rounded weights int8[..., d], odd numbers from -15 to 15, into uint8[..., d / 2]."""
     halves = ((weights + np.int8(HALF_MAX)) >> 1).astype(np.uint8)
     middle = weights.shape[-1] // 2
     return np.asarray(halves[..., :middle] | halves[..., middle:] << HALF_BITS, np.uint8)
 
 
 def unpack(vectors: U8) -> I8:
-    """Return the weights of volatility vectors, uint8[..., w]: int8[..., 2 w]; reverses `pack`."""
+    """Return the weights of volatility vectors uint8[..., w] as int8[..., 2 w]; reverse `pack`."""
     halves = np.concatenate([vectors & HALF_MAX, vectors >> HALF_BITS], axis=-1)
     return np.asarray(2 * halves.astype(np.int8) - np.int8(HALF_MAX), np.int8)
 
@@ -92,10 +89,10 @@ def signs_of(vectors: U8) -> U64:
 
 
 def has_features(vectors: U8) -> Bools:
-    """Return which volatility vectors uint8[n, w] are of documents with features: bool[n].
+    """Return which volatility vectors uint8[n, w] belong to documents with features: bool[n].
 
-    Weights of 0 make a vector that no other weights make, and a document that has no vector has
-    zeros, which no weights make.
+    Only weights of 0 make a vector of `NO_WEIGHTS` bytes.  A document without a vector has zeros,
+    which no weights make.
     """
     first = vectors[:, 0]
     suspect = np.flatnonzero((first == NO_WEIGHTS) | (first == 0))
@@ -112,15 +109,15 @@ def fingerprints_of(weights: Array) -> U64:
 
 
 def minimum_type(stored_bits: int) -> type[np.unsignedinteger[Any]]:
-    """Return the type of minima of 32 bits, or of fewer."""
+    """Return the numpy type for minima of `stored_bits`."""
     return np.uint32 if stored_bits == 32 else np.uint8
 
 
 def pack_minima(minima: Array, stored_bits: int) -> U8:
-    """Pack minima, uint8 or uint32[n, p], into rows of bytes: copies, uint8[n, p stored_bits / 8].
+    """Pack a copy of minima, uint8 or uint32[n, p], into rows uint8[n, p stored_bits / 8].
 
-    The rows lie one after the other also if `minima` has none, and then any strides: numpy joins
-    arrays in an order that it takes from the strides of all of them.
+    The result is in C order even if `minima` has no rows and odd strides: numpy takes the order of
+    joined arrays from the strides of all of them.
     """
     packed = np.empty((len(minima), minima.shape[1] * stored_bits // 8), np.uint8)
     rows = packed.view(np.dtype(minimum_type(stored_bits)).newbyteorder("<"))
@@ -132,13 +129,13 @@ def pack_minima(minima: Array, stored_bits: int) -> U8:
 
 
 def rows_of_minima(packed: U8, stored_bits: int) -> Array:
-    """Return packed signatures as the kernel compares them: without a copy, uint8 or uint32."""
+    """Return packed signatures as the kernel compares them: a view as uint8 or uint32."""
     whole = np.ascontiguousarray(packed)
     return whole.view(np.dtype(minimum_type(stored_bits)).newbyteorder("<"))
 
 
 def unpack_minima(packed: U8, stored_bits: int) -> Array:
-    """Return the minima of packed signatures, which `pack_minima` made; a copy of 1 or 2 bits."""
+    """Unpack the signatures that `pack_minima` made; minima of 1 or 2 bits are copied."""
     rows = rows_of_minima(packed, stored_bits)
     if stored_bits >= 8:
         return rows
@@ -154,9 +151,9 @@ def corrected(rounded: Array) -> F32:
 
 
 def corrected_one(rounded: float) -> float:
-    """Return the same for one cosine above 0, without arrays."""
+    """Return what `corrected` returns for one cosine, without arrays if it is above 0."""
     if rounded >= 1.0:
-        return 1.0  # as the curve ends, so that a text that is stored itself costs no array
+        return 1.0  # the end of the curve: a query for a stored text costs no array
     if not rounded > 0.0:
         return float(corrected(np.array([rounded]))[0])
     at = bisect_right(_ROUNDED_LIST, rounded) - 1
@@ -167,13 +164,13 @@ def corrected_one(rounded: float) -> float:
 
 @lru_cache(maxsize=256)
 def least_rounded(similarity: float, shown: Callable[[F32], F32] = corrected) -> float:
-    """Return the least cosine of rounded weights, a float32, that is `shown` as `similarity`.
+    """Return the least float32 cosine of rounded weights that is `shown` as `similarity` or more.
 
-    `similarity`: above 0 and at most 1.  A cosine of rounded weights is at least the result exactly
-    if what is shown for it, which ascends, is at least `similarity` as float32.
+    `similarity`: above 0 and at most 1.  `shown` ascends, so a cosine reaches the result if and
+    only if its shown value reaches `similarity` as float32.
     """
     wanted = np.float32(similarity)
-    # Positive float32 are in the order of their bits.
+    # Positive float32 numbers have the order of their bits as integers.
     low, high = 0, int(np.float32(1).view(np.uint32))
     while low < high:
         middle = (low + high) // 2
