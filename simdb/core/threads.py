@@ -112,8 +112,7 @@ def parts_of(count: int, threads: int, *, most: int, least: int | None = None) -
 
 
 class Crew:
-    """A group of threads that is kept between the batches of a verb, and ends with it; see `crew`.
-    """
+    """Threads that are kept between the batches of a verb, and end with it; see `crew`."""
 
     def __init__(self) -> None:
         """Begin without a thread."""
