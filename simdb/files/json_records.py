@@ -11,10 +11,11 @@ the block, and no text becomes a Python object.
 import codecs
 import io
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from simdb.core.memory import block_bytes
 from simdb.core.threads import mapped, thread_count
 from simdb.core.values import dataclass, replace
 from simdb.files.content import (
+    AMOUNT,
     CONTENT_ERRORS,
     DOCUMENT_BYTES_MAX,
     explained,
@@ -91,9 +93,9 @@ def read_lines(stream: io.BufferedReader, name: str, reading: SourceOptions) -> 
         origins = None
     size, piece, threads = reading_sizes(stream, reading)
     parts = parser.parts if parser else lambda content: [(content, None)]
-    yield from _Lines(name, reading, origins, encoding, parts).found(
-        blocks(read, size, piece), threads
-    )
+    is_shared = is_plain(stream) and not is_recoded
+    every = file_blocks(stream, size) if is_shared else blocks(read, size, piece)
+    yield from _Lines(name, reading, origins, encoding, parts).found(every, threads)
 
 
 def reading_sizes(stream: io.BufferedReader, reading: SourceOptions) -> tuple[int, int, int]:
@@ -155,6 +157,55 @@ def blocks(
         yield start, rest if rest.endswith(b"\n") or not is_ended else rest + b"\n"
     if failure is not None:
         raise failure
+
+
+class FileRange(NamedTuple):
+    """Bytes of an open file, from `start` to `stop`, that the thread reads which needs them."""
+
+    descriptor: int
+    start: int
+    stop: int
+
+    def read(self) -> tuple[bytes, OSError | None]:
+        """Return whole lines, and why the lines behind them cannot be read.
+
+        A file that became shorter meanwhile ends where it ends.
+        """
+        content, failure, size = b"", None, self.stop - self.start
+        try:
+            while more := os.pread(self.descriptor, size - len(content), self.start + len(content)):
+                content += more
+        except OSError as error:
+            failure, content = error, content[: content.rfind(LINE_FEED) + 1]
+        return content if failure or content.endswith(LINE_FEED) else content + LINE_FEED, failure
+
+
+def file_blocks(stream: io.BufferedReader, least: int) -> Iterator[tuple[int, bytes | FileRange]]:
+    """Yield the blocks of a plain file as `blocks` does, unread, from where its stream stands.
+
+    Only the ends of lines are looked for, so that reading takes no time of the thread that hands
+    out the blocks.  Behind a line that is longer than a document may be, the stream is read.
+    """
+    descriptor, start, counted = stream.fileno(), stream.tell(), stream.raw.tell()
+    size = os.fstat(descriptor).st_size
+    while start < size:
+        stop = _line_end(descriptor, start + least - 1, size)
+        if stop is None:
+            stream.seek(start)
+            yield from blocks(stream.read1, least, PIECE_BYTES, start=start)
+            return
+        AMOUNT.add(max(stop - max(start, counted), 0))
+        yield start, FileRange(descriptor, start, stop)
+        start = stop
+
+
+def _line_end(descriptor: int, at: int, size: int) -> int | None:
+    """Return where the line ends that has the byte `at` of a file, or `size`; None if too far."""
+    for start in range(at, min(size, at + DOCUMENT_BYTES_MAX), PIECE_BYTES):
+        found = os.pread(descriptor, PIECE_BYTES, start).find(LINE_FEED)
+        if found >= 0:
+            return start + found + 1
+    return None if at + DOCUMENT_BYTES_MAX < size else size
 
 
 class ColumnParser:
@@ -285,10 +336,10 @@ class BlockReader:
     def found(self, blocks: Iterable[tuple[Any, ...]], threads: int) -> Found:
         """Yield what blocks of whole lines or rows hold.
 
-        A block is its start in the source, its bytes, and what else `parts` takes.
+        A block is its start in the source, its bytes or their place, and what else `parts` takes.
         """
         with closing(mapped(self._parsed, blocks, threads)) as every:
-            for start, size, checksum, parts in every:
+            for start, size, checksum, parts, failure in every:
                 origin = NOWHERE
                 if self.origins is not None:
                     origin = self.origins.add(start, size, checksum)
@@ -298,19 +349,22 @@ class BlockReader:
                     else:
                         yield from self._with_places(content, columns, origin)
                     origin += len(content)
+                if failure is not None:
+                    raise failure
 
-    def _parsed(self, block: tuple[Any, ...]) -> tuple[int, int, int, list[Part]]:
-        """Return a block's start, size, checksum and parts; several threads call this.
+    def _parsed(self, block: tuple[Any, ...]) -> tuple[int, int, int, list[Part], OSError | None]:
+        """Return a block's start, size, checksum, parts and failure; several threads call this.
 
         What is longer than a document may be has only one part.
         """
         start, content, *known = block
+        content, failure = content.read() if isinstance(content, FileRange) else (content, None)
         parts: list[Part] = [(content, None)]
         if len(content) <= DOCUMENT_BYTES_MAX:
             parts = list(self.parts(content, *known))
         if self.origins is not None:
             self.origins.keep(start, content)
-        return start, len(content), codec.checksum_of(content), parts
+        return start, len(content), codec.checksum_of(content), parts, failure
 
     def _with_places(self, content: bytes, columns: Batch, origin: int) -> Found:
         """Yield the columns of a part that starts at `origin`, with ids, places and lines."""

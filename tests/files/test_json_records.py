@@ -5,6 +5,7 @@ Blocks hold every line once and whole, wherever a block or a piece ends.
 
 import io
 import json
+import os
 import tempfile
 import time
 from dataclasses import replace
@@ -18,7 +19,7 @@ from simdb.core import memory
 from simdb.core.choices import DROP, KEEP
 from simdb.files import json_records
 from simdb.files.content import AMOUNT, CountedFile
-from simdb.files.json_records import ColumnParser, blocks, read_lines
+from simdb.files.json_records import ColumnParser, FileRange, blocks, read_lines
 from simdb.files.records import Batch, InputProblem, SourceOptions
 from simdb.files.sources import read_sources
 
@@ -268,6 +269,67 @@ def test_a_file_is_read_like_a_stream(lines, is_ended, size, longest):
         from_stream = list(read_lines(stream, "a.jsonl", reading))
 
     assert documents(from_file) == documents(from_stream)
+
+
+@given(LINES, st.booleans(), st.integers(1, 40), st.integers(1, 9), st.integers(4, 40))
+@example([b"a" * 30, b"b"], True, 1, 1, 4)
+def test_blocks_of_a_file_hold_all_lines_once(lines, is_ended, size, piece, longest):
+    content = b"\n".join(lines) + b"\n" * is_ended
+    whole = content if content.endswith(b"\n") or not content else content + b"\n"
+    with pytest.MonkeyPatch.context() as patch, written(content) as file:
+        patch.setattr(json_records, "PIECE_BYTES", piece)
+        patch.setattr(json_records, "DOCUMENT_BYTES_MAX", longest)
+        every = json_records.file_blocks(io.BufferedReader(file), size)
+        found = [
+            (at, each.read()[0] if isinstance(each, FileRange) else each) for at, each in every
+        ]
+
+    is_cut = max(map(len, content.split(b"\n"))) > longest
+    assert is_cut or b"".join(block for _, block in found) == whole
+    assert all(block.endswith(b"\n") for _, block in found)
+    assert [content[at : at + 1] for at, _ in found] == [block[:1] for _, block in found] or is_cut
+    assert is_cut or all(len(block) >= size for _, block in found[:-1])
+
+
+def test_the_lines_of_a_range_before_a_failure_are_kept(monkeypatch):
+    content = b"".join(b"line %d\n" % at for at in range(100))
+    read = os.pread
+
+    def failing(descriptor, size, start):
+        if start >= 300:
+            raise OSError(5, "Input/output error")
+        return read(descriptor, min(size, 300 - start), start)
+
+    monkeypatch.setattr(os, "pread", failing)
+    with written(content) as file:
+        found, failure = FileRange(file.fileno(), 0, len(content)).read()
+
+    assert found == content[: content.rindex(b"\n", 0, 300) + 1]
+    assert failure.errno == 5
+
+
+def test_a_failure_in_a_file_is_a_problem_after_the_lines_before_it(monkeypatch, tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"text": "one"}\n' * 100)
+    read = os.pread
+
+    def failing(descriptor, size, start):
+        if start >= 808:
+            raise OSError(5, "Input/output error")
+        return read(descriptor, min(size, 808 - start), start)
+
+    monkeypatch.setattr(json_records, "_line_end", lambda descriptor, at, size: size)
+    monkeypatch.setattr(os, "pread", failing)
+
+    batch, problem = read_sources([str(path)], SourceOptions())
+
+    assert len(batch) == 50
+    assert "Input/output error" in problem.reason
+
+
+def test_a_file_that_became_shorter_ends_where_it_ends():
+    with written(b"one\ntwo\nthree") as file:
+        assert FileRange(file.fileno(), 4, 1000).read() == (b"two\nthree\n", None)
 
 
 def documents(found):
