@@ -30,7 +30,7 @@ from simdb.cli.options.texts import (
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_note, quantity, verification_note
 from simdb.core import keeping
-from simdb.core.checks import lose_of, one_of, share
+from simdb.core.checks import lose_of, one_of, shares
 from simdb.core.choices import KEEP, NullName, PolicyName, RuleName, VerifyName
 from simdb.core.errors import OptionError
 from simdb.core.fields import checked_field
@@ -164,8 +164,7 @@ class DuplicateOptions(option_groups.SearchOptions):
                 raise OptionError(f"{name} works only with texts; hashes match by --distance")
         memory = option_groups.given_memory(self.memory)
         check_memory("--memory", memory)
-        if self.max_share is not None:
-            share("--max-share", self.max_share)
+        shares(**{"--max-share": self.max_share})
         return jobs.DedupQuestion(
             self.similarity, self.distance, self.recall, ESTIMATE if has_hashes else self.verify,
             self.policy, self.max_share, threads=thread_count(), memory=memory,
@@ -556,8 +555,8 @@ def _counts(outcome: jobs.Outcome, intake: Intake, has_database: bool) -> list[s
     found, parts = [quantity(intake.documents, "document")], outcome.parts
     if parts is not None:
         changed, left_out = int((parts.dropped > 0).sum()), len(parts.dropped) - outcome.stored
-        found.append(quantity(parts.seen, parts.unit))
-        found.append(f"{outcome.duplicates:,} dropped from {quantity(changed, 'document')}")
+        dropped = f"{outcome.duplicates:,} dropped from {quantity(changed, 'document')}"
+        found += [quantity(parts.seen, parts.unit), dropped]
         found += [f"{left_out:,} left out"] if left_out else []
     elif has_database:
         found += [f"{outcome.stored:,} new", quantity(outcome.duplicates, "duplicate")]

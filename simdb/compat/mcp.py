@@ -89,8 +89,7 @@ class _Notes:
         self,
         text: Note,
         id: Annotated[
-            str | None,
-            Field(description="A name for the note; one is made if it is left out."),
+            str | None, Field(description="A name for the note; one is made if it is left out.")
         ] = None,
         metadata: Annotated[
             Row | None, Field(description="Anything to keep with the note, such as its source.")

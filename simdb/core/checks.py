@@ -157,6 +157,13 @@ def share(name: str, value: Any) -> None:
         raise OptionError(f"{name} must be above 0 and at most 1, got {shown(value)}{remedy}")
 
 
+def shares(**given: Any) -> None:
+    """Raise OptionError for a value, by its name, that is given and no `share`."""
+    for name, value in given.items():
+        if value is not None:
+            share(name, value)
+
+
 def installed(module: str, need: str) -> Any:
     """Import a module of an optional package; if it is missing, raise OptionError with `need`."""
     try:

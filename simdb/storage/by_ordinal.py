@@ -130,8 +130,8 @@ class ByOrdinal:
         for ordinals, block in blocks:
             start, stop = np.searchsorted(kept, [ordinals[0], ordinals[-1] + 1]).tolist()
             start = max(start, written + held)  # damaged blocks can overlap
-            parts.append(without(start - written - held))
-            parts.append(block.taken(kept[start:stop].astype(np.int64) - ordinals[0]))
+            taken = block.taken(kept[start:stop].astype(np.int64) - ordinals[0])
+            parts += without(start - written - held), taken
             held = max(stop, start) - written
             size = sum(len(part.values) for part in parts)
             if held >= RENUMBERED_DOCUMENTS or size >= RENUMBERED_BYTES:

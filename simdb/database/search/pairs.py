@@ -215,8 +215,7 @@ class Pairs(ReadOnce[PairArrays[IdT], Pair[IdT]]):
         passed, batches = Passed(self.chunks()), []
         reader = _reader(passed, ids, has_containment=self._contained is not None)
         try:
-            for batch in reader:
-                batches.append(batch)  # kept if a later one raises
+            batches.extend(reader)  # those before an error are kept
         except InputError:
             if self._gathered is None:
                 self._stream = chain(map(_chunk, batches), passed.latest, passed)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from simdb import plan, sketch as sketching, storage
 from simdb.core.arrays import Extras, Sketches
-from simdb.core.checks import instance, one_of, share, shown, whole
+from simdb.core.checks import instance, one_of, shares, shown, whole
 from simdb.core.errors import (
     CorruptError,
     Error,
@@ -563,9 +563,7 @@ def settled(
     or for those of the options; no bands reach a recall of 1.  OptionError if the sketch has too
     few permutations for any choice.
     """
-    for name, value in (("similarity", similarity), ("recall", recall)):
-        if value is not None:
-            share(name, value)
+    shares(similarity=similarity, recall=recall)
     sketch: Any = options.sketch
     if not options.is_minhash:
         is_open = options.polytopes is None and options.has_similarities

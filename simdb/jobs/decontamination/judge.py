@@ -11,15 +11,7 @@ from simdb.core import kernel
 from simdb.core.arrays import offsets_of, ranges, sorted_unique, sums_of
 from simdb.core.arrow import Texts
 from simdb.core.dtypes import I64, U32, Bools
-from simdb.jobs.decontamination.items import (
-    ANY,
-    EXACT_WORDS,
-    WEIGHT,
-    Hits,
-    Items,
-    LeakRule,
-    Scan,
-)
+from simdb.jobs.decontamination.items import ANY, EXACT_WORDS, WEIGHT, Hits, Items, LeakRule, Scan
 from simdb.sketch import WordOrder
 
 # An item with fewer telling words, and of at least so many words, is in a document if nearly all of

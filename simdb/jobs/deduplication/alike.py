@@ -21,7 +21,7 @@ from simdb import database, sketch as sketching
 from simdb.core import kernel
 from simdb.core.arrays import Sketches, flags_at
 from simdb.core.arrow import TextColumn
-from simdb.core.checks import share
+from simdb.core.checks import shares
 from simdb.core.choices import ErrorsName
 from simdb.core.clusters import Clusters
 from simdb.core.documents import differing, estimates
@@ -72,7 +72,7 @@ class ByTexts:
         self, exact: sketching.ExactSimilarity, least: float, recall: float | None
     ) -> None:
         """Count pairs as matches from `least` on; `recall`: the least share that is found."""
-        _check(least, recall)
+        shares(similarity=least, recall=recall)
         self.least = self.alike = least
         self.recall = max(recall or 0.0, database.EXACT_RECALL)
         self.counts = Verification(exact.measure, least)
@@ -133,7 +133,7 @@ class ByEstimates:
         recall: float | None,
     ) -> None:
         """Count pairs as matches from the estimate `similarity` on; None: that of `options`."""
-        _check(similarity, recall)
+        shares(similarity=similarity, recall=recall)
         self._sketch, self._scale = options.sketch, options.scale
         self.least = options.similarity if similarity is None else similarity
         self.recall = options.recall if recall is None else recall
@@ -210,12 +210,6 @@ def _agreeing(sketch: Minhash, vectors: U8, left: I64 | U32, right: I64 | U32) -
     bits = sketch.stored_bits
     one, other = (rows_of_minima(vectors[each], bits) for each in (left, right))
     return estimates(kernel.agreements(one, other, bits=min(bits, 8)), sketch)
-
-
-def _check(similarity: float | None, recall: float | None) -> None:
-    for name, value in (("similarity", similarity), ("recall", recall)):
-        if value is not None:
-            share(name, value)
 
 
 class Alike(ExitStack):

@@ -10,7 +10,7 @@ import numpy as np
 
 from simdb import database
 from simdb.core.arrays import offsets_of
-from simdb.core.checks import one_of, share
+from simdb.core.checks import one_of, shares
 from simdb.core.choices import ErrorsName, PolicyName, VerifyName
 from simdb.core.decoding import UTF8
 from simdb.core.dtypes import F32, I64, Bools
@@ -71,8 +71,7 @@ class DedupQuestion:
         database.check_policy(self.policy)
         if self.verify is not None:
             one_of("verify", self.verify, database.VERIFICATIONS)
-        if self.max_share is not None:
-            share("max_share", self.max_share)
+        shares(max_share=self.max_share)
 
     @property
     def is_exact(self) -> bool:

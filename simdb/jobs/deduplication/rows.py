@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from simdb.core import arrow
 from simdb.core.arrays import Fingerprints, class_of, is_table, object_array
-from simdb.core.checks import share, shown
+from simdb.core.checks import shares, shown
 from simdb.core.choices import ERROR
 from simdb.core.decoding import UTF8, as_text, byte_column, decoded_column
 from simdb.core.dtypes import I64, Array, Bools
@@ -819,9 +819,7 @@ class Vectors:
             for name, is_given in refused.items():
                 if is_given:
                     raise OptionError(f"of vectors, {name} needs verify='estimate'")
-            for name, value in (("similarity", question.similarity), ("recall", question.recall)):
-                if value is not None:
-                    share(name, value)
+            shares(similarity=question.similarity, recall=question.recall)
         if question.similarity is not None or question.distance is not None:
             return question
         return replace(question, similarity=COSINES.usual)

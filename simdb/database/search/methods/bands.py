@@ -14,12 +14,7 @@ from simdb.core.matches import Match
 from simdb.core.reports import Plan
 from simdb.core.threads import mapped, parts_of, streamed
 from simdb.database.search.buckets import COMPARED_PAIRS, Buckets, buckets_of, unconnected_pairs
-from simdb.database.search.couples import (
-    Couples,
-    measured,
-    sweep_table,
-    whole_table,
-)
+from simdb.database.search.couples import Couples, measured, sweep_table, whole_table
 from simdb.database.search.method import SURE_SHARE, After, Limit, Method
 from simdb.database.search.methods.exhaustive import links_among as compare_all
 from simdb.database.search.rows import MANY, Rows
@@ -159,11 +154,7 @@ def nearest(state: State, sketches: Sketches, k: int, by_similarity: bool) -> Ro
 
 
 BANDING_METHOD: Method = Method(
-    search=search,
-    search_one=search_one,
-    links=links,
-    joining=joining,
-    links_among=links_among,
+    search=search, search_one=search_one, links=links, joining=joining, links_among=links_among
 )
 EXHAUSTIVE_METHOD: Method = Method(
     search=measure_all,

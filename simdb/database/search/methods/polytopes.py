@@ -22,13 +22,7 @@ from simdb.core.options import AUTO, EXHAUSTIVE
 from simdb.core.reports import Plan, Probe
 from simdb.core.threads import mapped, parts_of
 from simdb.database.search.buckets import Crowds
-from simdb.database.search.couples import (
-    LOOKUP_QUERIES,
-    Batches,
-    Couples,
-    couples_of,
-    searched,
-)
+from simdb.database.search.couples import LOOKUP_QUERIES, Batches, Couples, couples_of, searched
 from simdb.database.search.method import After, Limit, Method, PairMember, shown_matches
 from simdb.database.search.methods import exhaustive
 from simdb.database.search.rows import MANY, Rows
