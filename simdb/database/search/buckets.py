@@ -2,13 +2,12 @@
 
 A bucket of m near copies has m^2 / 2 pairs, but one of the copies connects all.  So one document of
 the largest component in each bucket is compared with the other components, then two, four, and so
-on.  Documents that are connected already are never compared, and every other pair of a bucket is
-compared once: the components are those of all pairs.
+on.  Documents that are already connected are never compared.  Every other pair of a bucket is
+compared once, so the components are the same as if all pairs were compared.
 
-A member of a group of m similar documents meets the other members in every table, and passes over
-them one by one.  For all members these are m^2 steps.  So the members of a large group, a crowd,
-are put off: tables without the group are made once, at the price of reading all tables, and its
-members are looked up there at the end.
+A member of a group of m similar documents meets the others in every table, so all members together
+take m^2 steps.  So the members of a large group, a crowd, are postponed.  Tables without the crowd
+are made once, by reading all tables, and its members are looked up there at the end.
 
 Of equal documents the first represents all, so that copies are never paired.  Equal means equal
 fingerprints and, for a search by similarity, equal volatility vectors.  (Equal vectors have equal
@@ -28,23 +27,23 @@ from simdb.core.dtypes import I64, U8, U32, Bools
 from simdb.core.threads import mapped, parts_of
 from simdb.storage import Sorting, Table
 
-# So many pairs of buckets are compared before those that are connected by then are left out; the
-# pairs of one document are not divided.
+# Number of pairs of buckets that are compared before pairs that are then connected are dropped.
+# The pairs of one document are not divided.
 COMPARED_PAIRS = 1 << 16
 
-# A group of at least this size, and of CROWD_ROOTS * sqrt(n) among n documents, is a crowd: passing
-# over an entry takes as long as copying an entry, and the tables of n documents are copied.
+# Among n documents, a crowd has at least CROWD_MIN and at least CROWD_ROOTS * sqrt(n) members.
+# Passing over an entry takes as long as copying one, and the tables of n documents are copied.
 CROWD_MIN = 1024
 CROWD_ROOTS = 2
-# Counting reads all labels, so it waits for this number of pairs, and for half of the members of a
+# Counting reads all labels, so it waits for this number of pairs, and for half the members of a
 # crowd.
 COUNTED_PAIRS = 512
-# So many labels are compared at a time: they fit the cache.
+# Number of labels that are compared in one step; they fit into the cache.
 LABELLED_AT_ONCE = 1 << 18
 
 
 class Buckets(NamedTuple):
-    """Documents in buckets of two or more: their ordinals, and the ascending number of each bucket.
+    """Documents in buckets of two or more: their ordinals, and ascending numbers of buckets.
 
     Both are uint32[n].
     """
@@ -53,7 +52,7 @@ class Buckets(NamedTuple):
     numbers: U32
 
     def chosen(self, which: Bools | I64) -> "Buckets":
-        """Return the documents for which `which` is true, or those at the positions `which`."""
+        """Return the documents that `which`, a mask or positions, selects."""
         return Buckets(self.ordinals[which], self.numbers[which])
 
 
@@ -69,7 +68,7 @@ def buckets_of(table: Table) -> Buckets:
 def unconnected_pairs(buckets: Buckets, forest: kernel.Forest) -> Iterator[tuple[U32, U32]]:
     """Yield pairs of documents of one bucket, until all pairs were yielded or are connected.
 
-    The caller joins in `forest` the pairs that match, before it takes the next ones.
+    The caller joins matching pairs in `forest` before it takes the next pairs.
     """
     most = 1
     while True:
@@ -103,11 +102,11 @@ def not_labels(labels: U32, threads: int = 1) -> U32:
 
 
 class Crowds:
-    """The documents that are in crowds, and of these the documents that were put off.
+    """The documents that are in crowds, and the postponed ones among them.
 
-    `least`: the size from which on a group is a crowd.
-    Groups grow while pairs are joined, so they are counted again whenever the number of documents
-    that were looked up has doubled, and enough pairs to make another crowd were found since.
+    `least`: the least size of a crowd.  Groups grow while pairs are joined.  So they are counted
+    again when the number of documents looked up has doubled, and enough pairs for another crowd
+    were found.
     """
 
     def __init__(self, forest: kernel.Forest) -> None:
@@ -115,15 +114,15 @@ class Crowds:
         self._forest = forest
         count = len(forest.parents)
         self.least = max(CROWD_MIN, CROWD_ROOTS * isqrt(count))
-        # A crowd that was not there at the last count has joined many since.
+        # A crowd that is new since the last count has joined at least this number of pairs.
         self._awaited = max(COUNTED_PAIRS, self.least // 2)
         self._seen, self._counted_at, self._pairs = 0, 0, 0
-        self._is_crowded: Bools | None = None  # there is no crowd
+        self._is_crowded: Bools | None = None  # None without crowds
         self._waiting: list[U32] = []
         self._count()
 
     def put_off(self, ordinals: U32) -> U32:
-        """Put off the documents that are in crowds, and return the others."""
+        """Postpone the documents that are in crowds, and return the rest."""
         if self._seen > 2 * self._counted_at and self._pairs >= self._awaited:
             self._count()
             self._counted_at, self._pairs = self._seen, 0
@@ -135,11 +134,11 @@ class Crowds:
         return ordinals[~crowded]
 
     def found(self, pairs: int) -> None:
-        """Take the number of pairs that were found, and that the caller joins."""
+        """Note the number of pairs found, which the caller joins."""
         self._pairs += pairs
 
     def groups(self) -> Iterator[tuple[U32, Bools]]:
-        """Yield the documents that were put off, group by group, and which ordinals are members.
+        """Yield the postponed documents, group by group, and a mask of the members of each group.
 
         Call it when all other documents have been looked up.
         """
@@ -153,9 +152,9 @@ class Crowds:
             yield waiting[of_each == label], labels == label
 
     def _count(self) -> None:
-        """Find out which documents are in crowds."""
+        """Find the documents that are in crowds."""
         labels: U32 = self._forest.labels()
-        # The label of a component is one of its members, so it is enough to count the others.
+        # The label of a component is one of its members, so counting the others suffices.
         is_large: Bools = np.bincount(labels[not_labels(labels)]) >= self.least - 1
         if is_large.any():
             is_large = np.append(is_large, np.zeros(len(labels) - len(is_large), np.bool_))
@@ -165,8 +164,8 @@ class Crowds:
 class _Ordered(NamedTuple):
     """Buckets by component, the largest component of each bucket first.
 
-    Of each document: where its bucket starts, where its component in the bucket ends, and where the
-    bucket ends.
+    For each document: where its bucket starts, where its component in the bucket ends, and where
+    the bucket ends.
     """
 
     buckets: Buckets
@@ -180,7 +179,7 @@ class _Ordered(NamedTuple):
         return np.asarray((places < most) & (self.component_stops < self.stops))
 
     def pairs(self, pivots: I64, forest: kernel.Forest) -> Iterator[tuple[U32, U32]]:
-        """Yield pivots with the documents of later components that are unconnected with them."""
+        """Yield pivots with the documents of later components, except pairs connected by then."""
         counts = (self.stops - self.component_stops)[pivots]
         ends = np.cumsum(counts)
         start = 0
@@ -190,7 +189,7 @@ class _Ordered(NamedTuple):
             some, many = pivots[start:stop], counts[start:stop]
             ordinals, others = self.buckets.ordinals, ranges(self.component_stops[some], many)
             left, right = np.repeat(ordinals[some], many), ordinals[others]
-            if start:  # what was found before can have connected some
+            if start:  # earlier pairs may have connected some
                 apart = roots_of(forest, left) != roots_of(forest, right)
                 left, right = left[apart], right[apart]
             yield left, right
@@ -198,7 +197,7 @@ class _Ordered(NamedTuple):
 
 
 def _divided(buckets: Buckets, forest: kernel.Forest) -> Buckets:
-    """Return the buckets with documents of several components."""
+    """Return the buckets that have documents of several components."""
     if not len(buckets.ordinals):
         return buckets
     roots = roots_of(forest, buckets.ordinals)
@@ -226,7 +225,7 @@ def _by_component(buckets: Buckets, forest: kernel.Forest) -> _Ordered:
 
 
 def _bounds(begins: Bools) -> tuple[I64, I64]:
-    """Return where the parts that begin at the true places begin, and their lengths."""
+    """Return the start and the length of each part; `begins` is true where a part starts."""
     firsts = np.flatnonzero(begins)
     return firsts, np.diff(firsts, append=len(begins))
 
@@ -258,7 +257,7 @@ def grouped(labels: U32, places: U32 | None = None, *, threads: int = 1) -> tupl
 
 
 def labels_of(numbers: U32) -> U32:
-    """Return for each ordinal the least one with the same number, itself for 0: uint32[n]."""
+    """Return the lowest ordinal with the number of each ordinal, itself for 0: uint32[n]."""
     members = np.flatnonzero(numbers)
     _, firsts, group = np.unique(numbers[members], return_index=True, return_inverse=True)
     labels = np.arange(len(numbers), dtype=np.uint32)

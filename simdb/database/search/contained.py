@@ -1,14 +1,14 @@
-"""Containment: what `contained=` asks, and the documents that share grains with a query.
+"""Containment: questions with `contained=`, and the documents that share grains with a query.
 
-Without texts the containment is estimated: it is the share of the query's grains that are grains of
-the document.  With texts it is measured, of each document that can have enough by its grains.
+Without texts the containment is estimated: it is the share of the query's grains that the document
+has.  With texts it is measured, for each document that can have enough by its grains.
 
-Of a document with n grains of which m must be shared, any n - m + 1 grains must be enough to find
-each match, because a match lacks at most n - m.  So where all pairs are wanted, a document looks
-for matches by its rarest ones alone, and what very many documents have, such as a footer, costs
-nothing unless it is much of the document.  Nothing is lost by that.  (Chaudhuri, Ganti and Kaushik
-2006 call it prefix filtering.)  Documents are taken in blocks, whose grains are in memory: those of
-a block on the left are looked up in one block on the right after the other.
+If m of the n grains of a document must be shared, a match lacks at most n - m of them.  So any
+n - m + 1 grains find every match, and a search for all pairs looks up only the rarest grains of
+each document.  This is prefix filtering (Chaudhuri, Ganti and Kaushik 2006).  A part that very many
+documents share, such as a footer, costs nothing unless it is much of the document.  Documents are
+taken in blocks, whose grains are in memory: the grains of a left block are looked up in one right
+block after the other.
 """
 
 from collections.abc import Iterator, Sequence
@@ -59,26 +59,26 @@ from simdb.sketch import (
 from simdb.storage import GrainsByOrdinal, is_deleted, layout, metadata as records
 
 OTHERS = ("similarity", "distance", "recall", "search")
-# The texts of so many candidates are read at once.
+# Batch size for reading the texts of candidates.
 READ_TOGETHER = 256
-# So many n-grams of documents are placed in the query at once.
+# Number of n-grams of documents that are placed in the query in one step.
 COVERED = 1 << 18
-# An n-gram that fewer documents have is looked up anyway.
+# An n-gram in fewer documents than this is always looked up.
 COMMON_LEAST = 64
-# So many candidates are found at a time, before each counts once, and so many are compared.
+# Candidates that are found in one step, before duplicates are dropped, and compared in one step.
 FOUND_TOGETHER = 1 << 20
 COMPARED_TOGETHER = 1 << 16
-# So many documents are measured by their texts before their pairs are given out.
+# Documents that are measured by their texts before their pairs are yielded.
 MEASURED_TOGETHER = 256
 Spans = tuple[SharedSpan, ...] | None
 
 
 class ContainedQuestion(NamedTuple):
-    """The arguments of a query by containment: how many documents `given` asks for, and which.
+    """The arguments of a query by containment; `given` has the limit and the filters.
 
-    `least`: the least containment of a match.  `texts`: what reads the texts of documents; None if
-    the grains estimate.  `is_of_many`: there is a list of queries, whose positions
-    `given.accept` takes, too.
+    `least`: the least containment of a match.  `texts`: reads the texts of documents; None to
+    estimate by grains.  `is_of_many`: whether there is a list of queries, whose positions
+    `given.accept` also takes.
     """
 
     winnower: Winnower
@@ -102,7 +102,7 @@ class _Query(NamedTuple):
 
 
 def question_of(store: Store, question: Question, *, is_of_many: bool) -> ContainedQuestion:
-    """Return the question; OptionError if arguments contradict it, or without passages."""
+    """Return the question; OptionError if arguments conflict, or if there are no passages."""
     contained, texts = question.contained, question.texts
     if question.verify is not None:
         raise OptionError(
@@ -170,24 +170,24 @@ def _find(
 
 
 class ContainedDocuments(NamedTuple):
-    """Documents with their containments, best first, and the texts that were read of them."""
+    """Documents with their containments, best first, and the texts that were read, by ordinal."""
 
     ordinals: U32
     containments: F64
     texts: dict[int, Any]
 
     def best(self) -> "ContainedDocuments":
-        """Return the same documents, best first; of equal ones, the one inserted first."""
+        """Return the documents best first, and equally good ones in the order of insertion."""
         order = np.lexsort((self.ordinals, -self.containments))
         return ContainedDocuments(self.ordinals[order], self.containments[order], self.texts)
 
     def chosen(self, which: Any) -> "ContainedDocuments":
-        """Return the documents at some positions, or for which `which` is true."""
+        """Return the documents that `which`, a mask, a slice or positions, selects."""
         return ContainedDocuments(self.ordinals[which], self.containments[which], self.texts)
 
 
 def estimated(state: State, grains: U64, least: float) -> ContainedDocuments:
-    """Return the documents that have a share of at least `least` of some grains, and one at least.
+    """Return the documents with a share of at least `least` of some grains, and at least one.
 
     `grains` ascend strictly.
     """
@@ -204,8 +204,8 @@ def measured(
 ) -> ContainedDocuments:
     """Return the documents that contain enough of a query, measured by their texts.
 
-    Of a document whose text is not known, the estimate decides.  No text is read of a document that
-    cannot have enough.  `left_out`: the ordinal of the query itself.
+    If a text is not known, the estimate decides.  The texts of documents that cannot contain enough
+    are not read.  `left_out`: the ordinal of the query itself.
     """
     assert question.texts is not None
     distinct, most = _possible(state, asked, question.least)
@@ -217,14 +217,14 @@ def measured(
     limit, where, accept = question.given[4:7]
     enough = limit if where is None and accept is None else None
     values = np.zeros(len(distinct))
-    best = order[:0]  # as many as are enough, best first
+    best = order[:0]  # at most `enough` documents, best first
     estimates: F64 | None = None
     texts: dict[int, Any] = {}
     for start in range(0, len(order), READ_TOGETHER):
         part = order[start : start + READ_TOGETHER]
         if len(best) == enough:
             last, following = best[-1], part[0]
-            # Of documents that have as much, the one inserted first comes first.
+            # Equally good documents are in the order of insertion.
             if (values[last], following) > (most[following], last):
                 break
         part = np.sort(part)
@@ -247,7 +247,7 @@ def measured(
 
 
 def texts_of(texts: Reader, state: State, ordinals: U32) -> Sequence[Any]:
-    """Return the texts of documents, None for one that is not known; InputError for no text."""
+    """Return the texts of documents, None if unknown; InputError for a value that is no text."""
     read = list(as_texts(texts(state, ordinals), errors="replace"))
     for ordinal, text in zip(ordinals.tolist(), read, strict=True):
         if text is not None and not isinstance(text, str):
@@ -257,9 +257,9 @@ def texts_of(texts: Reader, state: State, ordinals: U32) -> Sequence[Any]:
 
 
 def _possible(state: State, asked: ContainmentQuery, least: float) -> tuple[U32, F64]:
-    """Return the documents, deleted or not, that can contain enough, and how much at most.
+    """Return the documents, deleted or not, that can contain enough, and their upper bounds.
 
-    N-grams of the query that most documents have are left out, as many as are not enough together.
+    The most common n-grams of the query are not looked up, as long as they are not enough together.
     """
     passages, source = state.passages(), state.source
     counts = passages.counts(asked.keys, source)
@@ -281,9 +281,9 @@ def _possible(state: State, asked: ContainmentQuery, least: float) -> tuple[U32,
 
 
 def _most(asked: ContainmentQuery, found: arrays.Ragged[np.int64], common: I64) -> I64:
-    """Return how many n-grams of the query each document can have, by those of its grains.
+    """Return the most n-grams of the query that each document can have, from its grains.
 
-    `found`: the grains of each document that were looked up; it may also have all that is common.
+    `found`: the grains of each document that were looked up; it may also have all `common` ones.
     """
     count = len(found)
     keys = np.concatenate([found.values, np.tile(common, count)])
@@ -299,9 +299,9 @@ def _most(asked: ContainmentQuery, found: arrays.Ragged[np.int64], common: I64) 
 
 
 def _common(asked: ContainmentQuery, counts: I64, least: float) -> Bools:
-    """Return which of the query's n-grams are left out: those that most documents have.
+    """Return a mask of the query's n-grams that are too common to be looked up.
 
-    A document that has no others has less than `least` of the query.
+    A document that has only these has less than `least` of the query.
     """
     is_common = np.zeros(len(counts), np.bool_)
     order = np.argsort(-counts, kind="stable")
@@ -334,7 +334,7 @@ def _of_texts(texts: Sequence[Any], question: ContainedQuestion, errors: str) ->
 
 
 def _of_stored(searcher: Searcher, ids: list[Any], question: ContainedQuestion) -> list[_Query]:
-    """Return stored documents as queries, which are not in their own answers."""
+    """Return stored documents as queries, which do not find themselves."""
     stored: list[_Query] = in_order(parts_by_ids(searcher, ids, _stored))
     if question.texts is None:
         return stored
@@ -366,7 +366,7 @@ def _stored(state: State, ids: list[Any]) -> list[_Query]:
 def _kept(
     state: State, found: ContainedDocuments, question: ContainedQuestion, query: int
 ) -> ContainedDocuments:
-    """Return the first documents, up to the limit, that the caller's functions let pass.
+    """Return the first documents, up to the limit, that the caller's functions accept.
 
     A number that `accept` returns is the exact containment.
     """
@@ -400,7 +400,7 @@ def _kept(
 def _spans(
     found: ContainedDocuments, asked: ContainmentQuery | None, text: Any, winnower: Winnower
 ) -> list[Spans]:
-    """Return the shared passages of each document whose text was read; None of any other."""
+    """Return the shared passages of each document whose text was read; None for the rest."""
     if asked is None:
         return [None] * len(found.ordinals)
     known = [found.texts.get(ordinal) for ordinal in found.ordinals.tolist()]
@@ -412,7 +412,7 @@ def _spans(
 def _matches(
     state: State, sketches: arrays.Sketches, every: list[tuple[ContainedDocuments, list[Spans]]]
 ) -> Matches[Any]:
-    """Return what was found as the user gets it, with what the sketches say of it."""
+    """Return the documents found as `Matches`, with the distances and similarities of sketches."""
     none = np.empty(0, np.uint32), np.empty(0)
     ordinals = np.concatenate([none[0], *(found.ordinals for found, _ in every)])
     offsets = arrays.offsets_of([len(found.ordinals) for found, _ in every])
@@ -466,7 +466,7 @@ PLAN = Plan(
 
 
 def pairs_of(state: State, question: ContainedQuestion) -> FoundPairs:
-    """Return the pairs of which the left document is contained in the right one."""
+    """Return the pairs whose left document is contained in the right one."""
     if question.texts is None:
         found = _estimated_pairs(state, question.least)
     else:
@@ -481,14 +481,14 @@ def _pairs(state: State, left: U32, right: U32, values: F64) -> PairArrays:
 
 
 def needed(counts: I64, least: float) -> I64:
-    """Return of how many things the share `least` is reached, for each number of them."""
+    """Return the least number of items that is a share of `least`, for each of `counts`."""
     some = np.maximum(np.ceil(least * counts), 1)
     some[(some > 1) & ((some - 1) / np.maximum(counts, 1) >= least)] -= 1
     return np.asarray(some + (some / np.maximum(counts, 1) < least), np.int64)
 
 
 def _measured_pairs(state: State, question: ContainedQuestion) -> Iterator[tuple[U32, U32, F64]]:
-    """Yield the pairs by the texts of both: a query of each document by its text."""
+    """Yield the pairs by texts: each document is a query by its text."""
     assert question.texts is not None
     live = state.live()
     for start in range(0, len(live), MEASURED_TOGETHER):
@@ -511,7 +511,7 @@ def _measured_pairs(state: State, question: ContainedQuestion) -> Iterator[tuple
 
 
 def _estimated_pairs(state: State, least: float) -> Iterator[tuple[U32, U32, F64]]:
-    """Yield the pairs by their grains."""
+    """Yield the pairs, estimated by their grains."""
     stored, stop = state.passages(), state.next_ordinal
     lefts, rights = (GrainsByOrdinal(stored, stop, state.source) for _ in range(2))
     size = lefts.block_documents
@@ -542,9 +542,9 @@ def _block(state: State, grains: GrainsByOrdinal, start: int, stop: int) -> _Blo
 
 
 def _rarest(left: _Block, counts: I64, least: float) -> Bools:
-    """Return which grains each document looks for: bool for each grain.
+    """Return a mask of the grains that each document looks up: bool for each grain.
 
-    `counts`: how many documents have each of the ascending `left.keys`.
+    `counts`: the number of documents with each of the ascending `left.keys`.
     """
     owners, sizes = left.owners, np.diff(left.grains.offsets)
     ranked = owners.astype(np.uint64) << np.uint64(32)
@@ -559,10 +559,7 @@ def _rarest(left: _Block, counts: I64, least: float) -> Bools:
 
 
 def _candidates(left: _Block, is_chosen: Bools, right: _Block) -> Iterator[tuple[I64, I64]]:
-    """Yield pairs of documents of two blocks, by position, that share a chosen grain.
-
-    Each pair comes once.
-    """
+    """Yield each pair of documents of two blocks that share a chosen grain once, by position."""
     owners = right.owners[right.places]
     is_wanted = is_chosen[left.places]
     wanted, places = left.keys[is_wanted], left.places[is_wanted]
@@ -573,7 +570,7 @@ def _candidates(left: _Block, is_chosen: Bools, right: _Block) -> Iterator[tuple
     lefts, sizes = left.owners[is_chosen], stops - starts
     if not len(lefts):
         return
-    # All grains of a document are in one part, so that its pairs are, too.
+    # All grains of a document are in one part, and so are its pairs.
     of_each = np.bincount(lefts, sizes, minlength=len(left.ordinals)).astype(np.int64)
     parts = (np.cumsum(of_each) - of_each) // FOUND_TOGETHER
     bounds = np.flatnonzero(np.diff(parts[lefts], prepend=-1)).tolist()
@@ -591,7 +588,7 @@ def _candidates(left: _Block, is_chosen: Bools, right: _Block) -> Iterator[tuple
 
 
 def _shares(left: _Block, first: I64, right: _Block, second: I64) -> F64:
-    """Return which share of the grains of each document on the left is in the one on the right."""
+    """Return the share of the grains of each left document that its right document has."""
     asked = left.grains.taken(first)
     sizes = np.diff(asked.offsets)
     low = np.repeat(right.grains.offsets[second], sizes)

@@ -19,15 +19,15 @@ from simdb.plan import Criterion
 from simdb.storage import Sorting, Table, is_deleted, layout, merge as merges, sorted_table
 
 CHUNK_PAIRS = 1 << 16
-# The states and fingerprints of so many documents are read at a time.
+# Batch size for reading the states and fingerprints of documents.
 READ_DOCUMENTS = 1 << 18
-# So many rows of a table are swept by one thread.
+# Number of rows of a table that one thread sweeps in one step.
 SWEPT_ROWS = 1 << 15
 LOOKUP_QUERIES = 1 << 14
 LOOKUP_QUERIES_FIRST = 1 << 6
-# A batch has so many parts for each thread: the last ones end together, and few batches wait.
+# Parts of a batch for each thread: enough for threads to end together, with few batches waiting.
 LOOKUP_PARTS = 4
-# So many times larger is a batch than the one before, at most.
+# Limit on the size of a batch, relative to the batch before it.
 LOOKUP_GROWTH = 4
 
 
@@ -46,15 +46,15 @@ def couples_of(queries: U32, rows: Rows) -> Couples:
     return Couples(queries[rows.queries], rows.ordinals, rows.distances, rows.similarities)
 
 
-# The bits of each of some fingerprints that count, uint64[n], and in how many of them others may
-# differ, uint8[n].
+# For each fingerprint, a mask of the bits that count, uint64[n], and the number of them in which
+# others may differ, uint8[n].
 Judging = tuple[U64, U8]
 
 
 def judged_by(vectors: U8, distance: int, firm_distance: int | None) -> Judging | None:
-    """Return how the queries with these vectors judge candidates; see `Plan`.
+    """Return the bits by which queries with these vectors judge candidates; see `Plan`.
 
-    None if all bits of every query count.
+    Returns None if all bits of every query count.
     """
     if firm_distance is None:
         return None
@@ -65,7 +65,7 @@ def judged_by(vectors: U8, distance: int, firm_distance: int | None) -> Judging 
 class Searched(NamedTuple):
     """Live documents with features: `fingerprints` uint64[n], ascending `ordinals` uint32[n].
 
-    `judging`: how each judges others; see `judged_by`.
+    `judging`: the bits by which each judges others; see `judged_by`.
     """
 
     fingerprints: U64
@@ -83,9 +83,9 @@ class Searched(NamedTuple):
 class Batches:
     """Batches of documents to look up, each drawn from the whole range of ordinals.
 
-    The number of pairs from a batch is not known before, so the size of each batch follows from the
-    pairs of the batch before it, up to some times its size.  A large group of similar neighbours is
-    spread over many batches.
+    The number of pairs from a batch is not known in advance, so the size of each batch follows from
+    the pairs of the batch before it.  It grows by a limited factor.  A large group of similar
+    neighbours is spread over many batches.
     """
 
     def __init__(self, ordinals: U32, threads: int, first: int | None = None) -> None:
@@ -94,7 +94,7 @@ class Batches:
         `first`: the size of the first batch, if not the usual one; 1 if one document may match all
         others.
         """
-        # Every document `at`, `at + stride` and so on, for each `at`: the columns of rows.
+        # Documents at, at + stride, at + 2 * stride, ... for each `at`: the columns of a matrix.
         stride = max(-(-len(ordinals) // LOOKUP_QUERIES_FIRST), 1)
         rows, rest = divmod(len(ordinals), stride)
         whole = ordinals[: rows * stride].reshape(rows, stride)
@@ -113,7 +113,7 @@ class Batches:
             yield batch
 
     def found(self, pairs: int) -> None:
-        """Take the number of pairs of the last batch."""
+        """Note the number of pairs of the last batch."""
         suggested = CHUNK_PAIRS * self._last // max(pairs, 1)
         self._size = max(1, min(self._most, LOOKUP_GROWTH * self._size, suggested))
 
@@ -124,8 +124,8 @@ def sweep_tables(
 ) -> Iterator[Couples]:  # fmt: skip
     """Yield the pairs within `distance` that some table reaches, table by table.
 
-    `flips`: in how many of the leading bits `masks` the pairs of each table can differ; -1 leaves a
-    table out.  None: in no bit of any table.
+    `flips`: for each table, the number of its leading bits (`masks`) in which pairs can differ; -1
+    omits the table.  None: 0 for every table.
     """
     for number in range(len(masks)):
         if flips is None or flips[number] >= 0:
@@ -139,8 +139,8 @@ def sweep_table(
 ) -> Iterator[Couples]:  # fmt: skip
     """Yield the pairs within `distance` that table `number` is the first to reach.
 
-    `rows`: only pairs with one of the first `rows` rows; None for all pairs.  `judging`: how
-    each key judges later ones; None for `distance` of all bits.
+    `rows`: only pairs with one of the first `rows` rows; None for all pairs.  `judging`: the bits
+    by which each key judges later ones; None for all bits and `distance`.
     """
     of_tables = 0 if flips is None else flips
     width, sets = _headers(masks[number], distance, flips, number, len(table.keys))
@@ -151,9 +151,9 @@ def sweep_table(
         def sweep(
             cursor: tuple[int, int], flipped: int = flipped
         ) -> tuple[Couples, tuple[int, int] | None]:
-            """Return pairs of a part of the rows, and the cursor of the next, None if that is all.
+            """Return pairs of a part of the rows, and the cursor to continue; None if done.
 
-            The part begins at `cursor`; a later cursor continues it.
+            The part begins at `cursor`, or continues there.
             """
             left, right = np.empty(CHUNK_PAIRS, np.uint32), np.empty(CHUNK_PAIRS, np.uint32)
             distances = np.empty(CHUNK_PAIRS, np.uint8)
@@ -187,7 +187,7 @@ def searched(state: State, *, is_measured: bool) -> Searched:
 
 
 def searched_parts(state: State, *, is_measured: bool) -> Iterator[Searched]:
-    """Yield what `searched` returns, some documents at a time."""
+    """Yield the documents of `searched` in batches."""
     for piece in state.view.pieces:
         every_state = piece.column(layout.STATE, state.source)
         every_bits = piece.column(layout.FINGERPRINT, state.source)
@@ -206,7 +206,7 @@ def searched_parts(state: State, *, is_measured: bool) -> Iterator[Searched]:
 def table_of_equals(state: State) -> Table:
     """Return a table of live documents with features, in which equal fingerprints are adjacent.
 
-    Documents have equal fingerprints exactly if their keys are equal.
+    Documents have equal keys if and only if their fingerprints are equal.
     """
     if state.kind.stores == FINGERPRINTS and len(state.kind.masks) > 1:
         return whole_table(state, 0)
@@ -217,7 +217,7 @@ def table_of_equals(state: State) -> Table:
 def sorted_tables(
     every: Searched, masks: Sequence[int], threads: int = 1
 ) -> Callable[[int], Table]:
-    """Return a function that makes the table of a given number, over the table made before."""
+    """Return a function that makes the table of a given number, over the previous table."""
     if list(masks) == [0]:  # a table without leading bits is not sorted
         return lambda number: Table(every.fingerprints, every.ordinals)
     keys, ordinals = np.empty_like(every.fingerprints), np.empty_like(every.ordinals)
@@ -246,7 +246,7 @@ def whole_table(state: State, number: int) -> Table:
 def as_pairs(state: State, couples: Couples, *, is_exact: bool = False) -> PairArrays:
     """Return `couples` with ids in place of ordinals; each id is decoded once.
 
-    `is_exact`: the similarities are exact, and not estimates in the form in which they are stored.
+    `is_exact`: similarities are exact, instead of estimates in their stored form.
     """
     ordinals, positions = np.unique(
         np.concatenate([couples.left, couples.right]), return_inverse=True
@@ -268,7 +268,7 @@ def compared(state: State, left: U32, right: U32) -> Couples:
 
 
 def distances_of(state: State, left: U32, right: U32) -> U8:
-    """Return in how many bits the stored documents left[i] and right[i] differ."""
+    """Return the number of bits in which the stored documents left[i] and right[i] differ."""
     if state.kind.stores == HASHES:
         found: U8 = state.vectors().differing_between(left, right)
         return found
@@ -277,7 +277,7 @@ def distances_of(state: State, left: U32, right: U32) -> U8:
 
 
 def matching(state: State, criterion: Criterion, left: U32, right: U32) -> Couples:
-    """Return those of the given pairs that satisfy the criterion, in their order."""
+    """Return the given pairs that satisfy the criterion, in their order."""
     found = compared(state, left, right)
     is_match = np.ones(len(found), np.bool_)
     if criterion.distance is not None:

@@ -1,7 +1,7 @@
 """Explanations: why two documents match or do not, down to bits, bands and features.
 
-The documents are stored ones, or given.  A query decides, so the criterion is that of the document
-that asks, and its plan says whether a query finds the other.
+Each document is stored or given.  One of them is the query: its criterion decides, and its plan
+says whether a query finds the other.
 """
 
 import math
@@ -34,7 +34,7 @@ BIT_FEATURES = 5
 
 
 class Both(NamedTuple):
-    """The two documents of an explanation, each by its id or as it was given."""
+    """The two documents of an explanation, each by its id or as given."""
 
     id: Any
     other_id: Any
@@ -56,10 +56,10 @@ class Both(NamedTuple):
 class Side:
     """One of the two documents.
 
-    `vector`: the packed weights or signature.  `features`: None without a text.
-    Of fingerprints, `weights`: as exact as they are known; `measured`: the weights that similarity
-    is estimated from; `levels` uint8[64]: how far each bit is from flipping; each None without
-    weights.  `ordinal`: None if the document is not stored.
+    `vector`: the packed weights or signature.  `features`: None without a text.  `ordinal`: None if
+    the document is not stored.  Fingerprints have three more fields, None without weights.
+    `weights`: as exact as known.  `measured`: the weights that similarity is estimated from.
+    `levels` uint8[64]: how far each bit is from flipping.
     """
 
     id: Id | None
@@ -79,7 +79,7 @@ class Side:
 
 
 def explained(searcher: Searcher, both: Both, question: Question, errors: str) -> Explanation:
-    """Return why two documents match or do not, by the plan of the state that has the last one."""
+    """Explain why two documents match or not, by the plan of the state with the last one."""
     numbers = searcher.numbers_of(both.stored).tolist() or searcher.numbers[:1]
     why = partial(_explained, both=both, question=question, errors=errors)
     if numbers[0] == numbers[-1]:
@@ -90,9 +90,9 @@ def explained(searcher: Searcher, both: Both, question: Question, errors: str) -
 def _explained(
     state: State, both: Both, question: Question, errors: str, *, home: State | None = None
 ) -> Explanation:
-    """Return why the two documents match, or do not; InputError unless they are just two.
+    """Explain why two documents match or not; InputError unless there are exactly two.
 
-    `home`: the state in which the first stored document is, if that is another database.
+    `home`: the state of the first stored document, if it is in another database.
     """
     stored, given = both.stored, both.given
     if len(stored) + len(given) != 2:
@@ -107,7 +107,7 @@ def _explained(
     options = state.store.options
     if not stored or options.is_minhash:
         is_weighted = options.is_minhash or (left.has_weights and right.has_weights)
-    else:  # a query decides, which the right document is if it is not stored
+    else:  # the query decides: the right document, unless both are stored
         asking, has_vectors = (right, True) if given else (left, options.sketch.vector_bytes > 0)
         is_weighted = asking.has_weights and has_vectors
     criterion = question.criterion(
@@ -119,7 +119,7 @@ def _explained(
 
 
 def _stored_side(state: State, id: Id) -> Side:
-    """Return a stored document; NotFoundError if the id is unknown."""
+    """Return the side of a stored document; NotFoundError if the id is unknown."""
     ordinals = known_ordinals(state, [id])
     sketches = stored_sketches(state, ordinals)
     if state.kind.stores == SIGNATURES:
@@ -137,7 +137,7 @@ def _stored_side(state: State, id: Id) -> Side:
 
 
 def _given_side(state: State, document: Any, *, errors: str, is_rounded: bool) -> Side:
-    """Return a given document; `is_rounded`: it is measured as it would be stored."""
+    """Return the side of a given document; `is_rounded`: measure it as it would be stored."""
     sketcher: Any = state.store.sketcher
     options = state.store.options
     if not options.is_hashes:
@@ -163,10 +163,10 @@ def _given_side(state: State, document: Any, *, errors: str, is_rounded: bool) -
 def _by_fingerprints(
     state: State, sides: tuple[Side, Side], criterion: Criterion, plan: Plan | None
 ) -> Explanation:
-    """Return why two documents match by their fingerprints, or do not.
+    """Explain by fingerprints why two documents match or not.
 
-    `plan`: how a query is answered; None if both documents are given.  Their weights are not
-    rounded then; others are, and their similarity is corrected for that.
+    `plan`: the plan of a query; None if both documents are given.  Only then are their weights not
+    rounded; otherwise the similarity is corrected for the rounding.
     """
     left, right = sides
     probe, is_reached = None, True
@@ -216,7 +216,7 @@ def _by_fingerprints(
 def _by_signatures(
     state: State, sides: tuple[Side, Side], criterion: Criterion, plan: Plan | None
 ) -> Explanation:
-    """Return why two documents match by their signatures, or do not."""
+    """Explain by signatures why two documents match or not."""
     left, right = sides
     bands = bands_of(state.store.options)
     sketch = bands.sketch
@@ -251,7 +251,7 @@ def _by_signatures(
 
 
 def _in_words(faults: list[str], holds: list[str], where: str) -> str:
-    """Return the reason for an answer."""
+    """Return the reason for an answer, in words."""
     if faults:
         return f"no match: {'; '.join(faults)}"
     return f"a match: {' and '.join(holds)}; {where}"
@@ -260,7 +260,7 @@ def _in_words(faults: list[str], holds: list[str], where: str) -> str:
 def differences(
     left: NamedFeatures | None, right: NamedFeatures | None
 ) -> tuple[tuple[FeatureDifference, ...] | None, int]:
-    """Return the features with different weights, the greatest change first, and how many agree."""
+    """Return the features with different weights, largest change first, and how many agree."""
     sides = [side for side in (left, right) if side is not None]
     if not sides:
         return None, 0
@@ -268,7 +268,7 @@ def differences(
     names = np.empty(len(hashes), object)
     weights = np.zeros((2, len(hashes)))
     for own, side in zip(weights[::-1], (right, left), strict=True):
-        if side is not None:  # if both have a name for a feature, that of the left stays
+        if side is not None:  # if both name a feature, the left name is kept
             at = np.searchsorted(hashes, side.hashes)
             own[at], names[at] = side.weights, side.shingles
     changes = weights[1] - weights[0]
@@ -314,7 +314,7 @@ def _similarity(left: F32 | None, right: F32 | None) -> float | None:
 
 
 def _empty(sides: tuple[Side, Side]) -> list[str]:
-    """Return which of the two documents have no features, in words."""
+    """Return in words which of the two documents have no features."""
     return [
         f"the {name} document has no features, so it matches nothing"
         for name, side in zip(("left", "right"), sides, strict=True)
@@ -325,7 +325,7 @@ def _empty(sides: tuple[Side, Side]) -> list[str]:
 def _compared(
     sides: tuple[Side, Side], criterion: Criterion, distance: int, similarity: float | None
 ) -> tuple[list[str], list[str]]:
-    """Return in which respects two documents do not satisfy the criterion, and in which they do."""
+    """Return in words which conditions of the criterion two documents fail, and which they meet."""
     faults, holds = _empty(sides), list[str]()
     if faults:
         return faults, holds
@@ -361,7 +361,7 @@ def _probe_in_words(plan: Plan | None, probe: Probe | None) -> str:
 def _differing_bits(
     left: Side, right: Side, similarity: float, features: tuple[FeatureDifference, ...] | None
 ) -> tuple[tuple[DifferingBit, ...], float | None]:
-    """Return the bits that differ, and p(u, S) of their set."""
+    """Return the bits that differ, and the probability p(u, S) of their set."""
     positions = list(set_bits(left.bits ^ right.bits))
     volatilities = [_volatilities(side.weights, similarity) for side in (left, right)]
     ranks = [_ranks(side.weights) for side in (left, right)]
@@ -388,12 +388,12 @@ def _moving(
     """Return the features that moved a bit most towards its value on the right."""
     sign = 1.0 if is_set else -1.0
     moved = [each for each in features if sign * each.moves(position) > 0]
-    # The features are ordered, the greatest change first.
+    # The features are ordered, largest change first.
     return tuple(moved[:BIT_FEATURES])
 
 
 def _volatilities(weights: F32 | None, similarity: float) -> F64 | None:
-    """Return the probability of each of 64 bits to differ in a document of that `similarity`."""
+    """Return the probability that each of 64 bits differs in a document of that `similarity`."""
     if weights is None:
         return None
     values = weights.astype(np.float64)
@@ -405,7 +405,7 @@ def _volatilities(weights: F32 | None, similarity: float) -> F64 | None:
 
 
 def _ranks(weights: F32 | None) -> I64 | None:
-    """Return the place of each bit, from 1, in the order of volatility."""
+    """Return the rank of each bit by volatility, from 1 on."""
     if weights is None:
         return None
     order = np.argsort(np.abs(weights[:FINGERPRINT_BITS]), kind="stable")

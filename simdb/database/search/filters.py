@@ -1,7 +1,7 @@
-"""The user's functions that decide about documents which were found, or give their texts.
+"""Filters: the user's functions that decide about documents found, or give their texts.
 
-`where` is called with the metadata of a document, `accept` with the id of a match, of which it may
-also tell the exact similarity.
+`where` is called with the metadata of a document, and `accept` with the id of a match.  `accept`
+may return the exact similarity of the match.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,14 +24,14 @@ from simdb.database.state.documents import find_ids
 from simdb.database.state.state import State
 from simdb.storage import FieldValues, coded_value, is_deleted, metadata as records
 
-# Called with the metadata of a document, None if it has none; true if the document is meant.
+# Called with the metadata of a document, or None if it has none; returns true to keep it.
 Condition: TypeAlias = Callable[[Any], Any]
-# The same, or the values that fields in `Options.fields` must have.
+# A condition, or the values that fields in `Options.fields` must have.
 Where: TypeAlias = Condition | Mapping[str, Any]
 
-# The ordinals of so many matches are looked up at once.
+# Batch size for looking up the ordinals of matches.
 FOUND_TOGETHER = 256
-# The metadata of so many matches of a batch are read at once.
+# Batch size for reading the metadata of matches.
 READ_TOGETHER = 1 << 16
 
 # True or False, or the exact similarity.
@@ -41,9 +41,10 @@ AcceptMany = Callable[[int, IdT], Verdict]
 
 
 def parted(options: Options, where: Any) -> tuple[Condition | None, FieldValues]:
-    """Return the function of a `where`, and the values of fields that it asks for.
+    """Split `where` into its function, or None, and the values of fields that it asks for.
 
-    InputError if it is neither, OptionError for a field that the database does not index.
+    Raises InputError if `where` is neither, OptionError for a field that the database does not
+    index.
     """
     if where is None or callable(where):
         return where, ()
@@ -74,9 +75,9 @@ def check_filters(options: Options, where: Any, accept: Any = None) -> None:
 
 
 def satisfying(state: State, ordinals: U32, where: Where) -> U32:
-    """Return those of some ordinals, ascending, whose metadata satisfy `where`.
+    """Return the ordinals, of some in ascending order, whose metadata satisfy `where`.
 
-    Their metadata are read once, in order, some thousands at a time.
+    The metadata are read once, in order, in batches of some thousands.
     """
     condition, values = parted(state.store.options, where)
     if condition is None:
@@ -124,8 +125,8 @@ def kept(
 ) -> Rows:
     """Return the first `limit` matches of each query whose metadata satisfy `where`.
 
-    A document is asked about once, however many queries it matches, and only if a query still
-    needs matches.  `known`: answers for ordinals, which are used and added to.
+    `where` is called once for each document, and only while a query still needs matches.  `known`:
+    answers by ordinal, which are used and added to.
     """
     known = {} if known is None else known
     packed: dict[int, bytes] = {}
@@ -154,7 +155,7 @@ def accepted(
     """Return at most `limit` matches of one query that `accept` accepts, best first.
 
     If `accept` returns a number, it replaces the estimate; below `least` the match is dropped.
-    `first`: only the first match that is accepted, without a look at the matches after it.
+    `first`: return only the first accepted match, and do not ask about later ones.
     """
     judged = (_judged(match, accept(match.id), least) for match in matches)
     confirmed = (match for match in judged if match is not None)
@@ -168,9 +169,9 @@ def accepted(
 def accepted_many(
     matches: Matches, accept: AcceptMany, least: float | None, *, limit: int | None, first: bool
 ) -> Matches:
-    """Return the accepted matches of many queries: `accept(position of the query, id)`.
+    """Return the accepted matches of many queries, by calling `accept(query position, id)`.
 
-    `limit`: at most this many for each query.  `first`: only the first match that is accepted.
+    `limit`: the most matches of each query.  `first`: only the first accepted match.
     """
     counts, confirmed, places = [], [], []
     for query in range(len(matches)):
@@ -188,10 +189,10 @@ def accepted_many(
 
 
 def by_ids(name: str, given: Any) -> Callable[[list[Id]], Sequence[Any]]:
-    """Return the function from ids to what the argument `name` of a verb gives for each of them.
+    """Return a function from ids to the values that the argument `name` of a verb gives for them.
 
     `given`: a mapping from ids, or a function of a list of ids; OptionError for anything else.
-    What is not known is None.
+    Unknown values are None.
     """
     if isinstance(given, Mapping):
         return lambda ids: [given.get(id) for id in ids]
@@ -223,7 +224,7 @@ def _judged(match: Match, verdict: Any, least: float | None) -> Match | None:
 
 
 def exact_value(verdict: Any, id: Any, what: str) -> float:
-    """Return the number that `accept` has returned for a match; InputError for anything else."""
+    """Return the number that `accept` returned for a match; InputError for anything else."""
     is_number = isinstance(verdict, int | float | np.floating | np.integer)
     if not is_number or verdict != verdict:
         raise InputError(

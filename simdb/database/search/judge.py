@@ -1,9 +1,9 @@
-"""Judge: decides candidates by the exact similarity of their texts, which an estimate has found.
+"""Judge: decides about candidates, found by an estimate, by the exact similarity of their texts.
 
-An estimate that is a little too low must not lose a match, so the search keeps candidates below
-the threshold, and the texts decide.  They are stored, or whoever asks has them and gives them for
-the candidates only, some at a time.  Where a text is missing, its stored features decide or, if the
-database has none, the estimate.
+An estimate that is a little too low must not lose a match, so the search keeps candidates below the
+threshold, and the texts decide.  Texts are stored, or the caller gives them in batches, for the
+candidates only.  If a text is missing, its stored features decide or, without features, the
+estimate.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,14 +33,14 @@ ESTIMATE: Final = "estimate"
 EXACT: Final = "exact"
 NUMBERS: Final = "numbers"  # exact, and both texts have the same numbers
 VERIFICATIONS = (ESTIMATE, EXACT, NUMBERS)
-# Tables are searched for candidates this many standard deviations of an estimate below the
-# threshold, and a candidate that is found counts down to the second number of them.  Estimates have
-# heavier tails than a normal variable: beyond 3 there is one in some 100, beyond 5 none was seen
-# among 195,000 pairs.  To find all pairs, every one counts down to the third number.
+# Distances below the threshold, in standard deviations of an estimate.  Tables are searched for
+# candidates down to the first, and a candidate that is found counts down to the second.  Estimates
+# have heavier tails than a normal variable: about one in 100 is beyond 3, and of 195,000 pairs none
+# was beyond 5.  To find all pairs, the third distance replaces both.
 SEARCHED_DEVIATIONS, KEPT_DEVIATIONS, CERTAIN_DEVIATIONS = 0.5, 5.0, 8.0
-# Where more than estimates decides about pairs, nearly all matches should be candidates.
+# Recall of candidates in a search for all pairs, if texts or features decide about them.
 EXACT_RECALL = 0.9999
-# More pairs are not kept: 12 bytes each.
+# Limit on the remembered pairs, of 12 bytes each.
 REMEMBERED_MOST = 1 << 20
 
 # From ordinals to texts; None in place of a text that is not known.
@@ -48,9 +48,9 @@ Reader = Callable[[State, U32], Sequence[Any]]
 
 
 class Remembered:
-    """The exact similarities of at most `most` pairs of documents, the first that are added.
+    """A memory of the exact similarities of the first `most` pairs of documents that are added.
 
-    They hold as long as no document changes.
+    It is valid as long as no document changes.
     """
 
     def __init__(self, most: int = REMEMBERED_MOST) -> None:
@@ -60,13 +60,13 @@ class Remembered:
         self._keys, self._values = np.empty(0, np.uint64), np.empty(0, np.float32)
 
     def add(self, left: U32, right: U32, values: F32) -> None:
-        """Take pairs of ordinals with their similarities."""
+        """Add pairs of ordinals with their similarities."""
         if self._room and len(values):
             self._added.append((_keys(left, right)[: self._room], values[: self._room]))
             self._room -= len(self._added[-1][1])
 
     def find(self, left: U32, right: U32) -> F32:
-        """Return the similarity of each pair, NaN for one that is not known."""
+        """Return the similarity of each pair; NaN if it is not known."""
         if self._added:
             keys, values = zip((self._keys, self._values), *self._added, strict=True)
             self._keys, first = np.unique(np.concatenate(keys), return_index=True)
@@ -82,7 +82,7 @@ class Remembered:
 
 
 def _keys(left: U32, right: U32) -> U64:
-    """Return a key for each pair, whichever of the two documents comes first."""
+    """Return a key for each pair that does not depend on the order of its documents."""
     low, high = np.minimum(left, right), np.maximum(left, right)
     return low.astype(np.uint64) << np.uint64(32) | high
 
@@ -91,9 +91,9 @@ def _keys(left: U32, right: U32) -> U64:
 class TextsByOrdinal:
     """The texts of documents from the ordinal `first` on, for a caller that stored them in order.
 
-    `texts` returns them for ascending positions uint32[n], counted from `first`.  Reader of earlier
+    `texts` returns them for ascending positions uint32[n], counted from `first`.  Texts of earlier
     documents come from `earlier`, a function as `texts=` takes it; None if they are not known.
-    `remembered` takes what they decide, and saves reading them again; None to read them again.
+    `remembered` keeps exact similarities, which saves reading texts again; None reads them again.
     """
 
     texts: Callable[[U32], Sequence[Any]]
@@ -117,7 +117,7 @@ Texts: TypeAlias = Mapping[IdT, Any] | Callable[[list[IdT]], Sequence[Any]] | Te
 
 
 class Judge:
-    """A judge of candidates; `counts` says what it has decided."""
+    """A judge of candidates; `counts` has the counts of its decisions."""
 
     def __init__(
         self,
@@ -129,14 +129,14 @@ class Judge:
         has_features: bool = False,
         only_estimates: bool = False,
     ) -> None:
-        """Count a pair as a match from the exact similarity `least` on.
+        """Accept pairs from the exact similarity `least` on.
 
-        `remembered`: see `TextsByOrdinal`.  `has_features`: the database stores what decides in
-        place of texts that are not known.  `only_estimates`: nothing else is known of any document.
+        `remembered`: see `TextsByOrdinal`.  `has_features`: stored features decide if texts are not
+        known.  `only_estimates`: neither texts nor features are known of any document.
         """
         self.least, self.only_estimates = least, only_estimates
         self.counts = Verification(exact.measure, least)
-        self.is_directed = exact.lose is not None  # in a pair the left document goes
+        self.is_directed = exact.lose is not None  # the left document of a pair is removed
         self._exact = exact
         self.texts = texts
         self._remembered = Remembered(0) if remembered is None else remembered
@@ -144,7 +144,7 @@ class Judge:
         self._has_features = has_features
 
     def hold(self) -> None:
-        """Hold the features of documents that are compared: each will be in many pairs."""
+        """Keep the features of compared documents in memory, since each will be in many pairs."""
         self._pairs = RecurringPairs(self._exact)
 
     def kept(self, state: State, couples: Couples) -> Couples:
@@ -157,7 +157,7 @@ class Judge:
     def measured(self, state: State, couples: Couples, texts: Reader | None = None) -> Couples:
         """Return all pairs with exact similarities, or estimates of them if a text is missing.
 
-        `texts`: where to read them, if not where the judge has them.
+        `texts`: a reader to use in place of the judge's own.
         """
         values = state.scale.shown(couples.similarities)
         if self.only_estimates:
@@ -165,7 +165,7 @@ class Judge:
             return replace(couples, similarities=values)
         is_match = values >= np.float32(self.least)
         if self.is_directed:
-            values[:] = 0  # what is not known refuses nothing
+            values[:] = 0  # an unknown pair removes no document
         for chosen, exact in self._decided(state, couples, texts or self.texts):
             is_known = ~np.isnan(exact)
             values[chosen[is_known]] = exact[is_known]
@@ -194,11 +194,11 @@ class Judge:
 
 
 def check_verification(verify: object, texts: object, options: Options | None = None) -> bool:
-    """Return whether more than estimates decides: texts, or features that a database stores.
+    """Return whether texts or stored features decide, and not estimates alone.
 
-    They do if there are any, unless `verify` is "estimate".  `options`: those of the database, None
-    if it stores neither.  OptionError if texts must decide and there are none, or either is
-    something else.
+    They decide if there are any, unless `verify` is "estimate".  `options`: the options of the
+    database; None if it stores neither.  Raises OptionError if texts must decide and there are
+    none, or if an argument is invalid.
     """
     is_decided = options is not None and options.decides
     if verify is not None:
@@ -222,10 +222,10 @@ def check_verification(verify: object, texts: object, options: Options | None = 
 
 
 def judge_of(state: State, question: Question, texts: Texts | None) -> Judge:
-    """Return the judge with the exact threshold asked for, or that of the database.
+    """Return the judge with the exact threshold asked for, or the default of the database.
 
-    The default of the database is an estimate; the judge's threshold is what it means.  `texts`:
-    None if none is known.
+    The default is an estimate; the judge's threshold is the similarity that it stands for.
+    `texts`: None if none is known.
     """
     options = state.store.options
     exact = state.store.exact_similarity(compares_numbers=question.verify == NUMBERS)
@@ -243,9 +243,9 @@ def judge_of(state: State, question: Question, texts: Texts | None) -> Judge:
 def judging(
     state: State, criterion: Criterion, question: Question, texts: Texts | None, *, is_exact: bool
 ) -> tuple[Criterion, Judge | None]:
-    """Return the criterion of candidates, and the judge that decides them, if any does.
+    """Return the criterion of candidates, and the judge that decides about them, or None.
 
-    `is_exact`: more than estimates decides, see `check_verification`.
+    `is_exact`: the result of `check_verification`.
     """
     sketch, has_bound = state.store.options.sketch, criterion.similarity is not None
     is_known = is_exact and has_bound and (texts is not None or state.store.options.decides)
@@ -254,7 +254,7 @@ def judging(
             "rule='contained' needs a database of word 3-grams, with Options(features=True)"
         )
     if not is_exact or (texts, question.verify, criterion.similarity) == (None, None, None):
-        return criterion, None  # what is stored says nothing about distances
+        return criterion, None  # texts and features say nothing about distances
     judge = judge_of(state, question, texts)
     return candidates_of(state.store.options, criterion, judge), judge
 
@@ -262,10 +262,10 @@ def judging(
 def for_pairs(
     state: State, question: Question, texts: Texts | None, *, is_exact: bool
 ) -> tuple[Criterion, Judge | None]:
-    """Return the same for the pairs of stored documents.
+    """Return the criterion and the judge for all pairs of stored documents; see `judging`.
 
-    The recall is `EXACT_RECALL` if none is asked for, since all pairs are found together, unless
-    bands, or a method by name, decide what can be found.
+    Without a given recall, it is `EXACT_RECALL`, since all pairs are found together.  It is not if
+    bands, or a method by name, limit the recall.
     """
     options = state.store.options
     criterion = of_pairs(options, state.counts, question)
@@ -294,10 +294,10 @@ def candidates_of(options: Options, criterion: Criterion, judge: Judge) -> Crite
 
 
 def candidate_similarities(options: Options, least: float, recall: float) -> tuple[float, float]:
-    """Return for which similarity tables are searched, and from which one candidates are kept.
+    """Return the similarity that tables are searched for, and the least similarity of candidates.
 
-    `least`: the least similarity of documents that match.  With the `recall` 1.0 both are the same,
-    so low that no match is below.  Both are as the kernel compares them.
+    `least`: the least similarity of documents that match.  With the `recall` 1.0 both are equal,
+    and so low that no match is below.  Both are on the scale of the kernel.
     """
     scale = options.scale
     estimated = scale.to_cosine(least)
@@ -313,8 +313,8 @@ def estimate_deviation(options: Options, similarity: float) -> float:
     """Return the standard deviation of an estimate of a similarity.
 
     Each of d weights is a normal variable, so the cosine of d pairs of them varies by
-    (1 - c^2) / sqrt(d).  A minimum of b bits agrees with probability p = j + (1 - j) / 2^b, and j
-    is estimated from the share of those that agree (Li & Koenig 2010, section 2.1).
+    (1 - c^2) / sqrt(d).  A minimum of b bits agrees with probability p = j + (1 - j) / 2^b.  The
+    share of agreeing minima is the estimate of p, and so gives j (Li & Koenig 2010, section 2.1).
     """
     sketch: Any = options.sketch
     if options.is_minhash:
@@ -324,7 +324,7 @@ def estimate_deviation(options: Options, similarity: float) -> float:
 
 
 def reader_of(texts: Texts | None, options: Options) -> Reader:
-    """Return the function from ordinals to texts: those given, otherwise stored ones, if any."""
+    """Return the function from ordinals to texts: given texts, otherwise stored ones, if any."""
     if texts is None:
         return State.texts if options.texts else lambda state, ordinals: [None] * len(ordinals)
     given = _reader_of_given(texts)

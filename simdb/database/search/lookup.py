@@ -1,8 +1,8 @@
 """Look-up: finds the stored documents that match given sketches.
 
 A batch is searched in parts, so that memory grows only with the number of matches and threads can
-share the work.  The method of the plan finds the matches of each part: here is the register of the
-methods, for each kind of database and each name of a method in a plan.
+share the work.  The method of the plan finds the matches of each part.  `METHODS` registers the
+methods by kind of database and by their name in a plan.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from simdb.database.state.view import FINGERPRINTS, HASHES, SIGNATURES
 from simdb.plan import Criterion
 
 PART_QUERIES = 1 << 17
-# If similarities decide, all candidates of a part, a few dozen for each query, are in memory.
+# Smaller if similarities decide: all candidates of a part, a few dozen a query, are in memory.
 PART_MEASURED = 1 << 14
 
 # A method is loaded when it is first asked for.
@@ -64,10 +64,10 @@ def search(
 ) -> Rows:
     """Return the matches of every sketch, best first; documents without features match nothing.
 
-    `first`: so many matches of each query are enough, any of them; 0 for all.  `after`: only
-    ordinals greater than after[i] for query i.  `plan`: the plan to follow, None to let the planner
-    choose.  `most`: so many queries are searched at a time by one thread.  `least`: so few are not
-    worth a thread; None for the usual number.
+    `first`: number of matches of each query that suffice, any of them; 0 for all.  `after`: only
+    ordinals greater than after[i] for query i.  `plan`: the plan to follow; None lets the planner
+    choose.  `most` and `least`: limits on the queries that one thread searches at a time; None for
+    the usual `least`.
     """
     plan = plan or state.plan_of(criterion, len(sketches), sketches)
     is_measured = criterion.similarity is not None
@@ -107,8 +107,8 @@ def search(
 def as_matches(state: State, rows: Rows, *, verification: Verification | None = None) -> Matches:
     """Return `rows` as the user gets them: ids are copied now and decoded when first used.
 
-    `verification`: what texts have decided.  Then the similarities are exact, and not estimates in
-    the form in which they are stored.
+    `verification`: counts of decisions by texts.  With it, similarities are exact instead of
+    estimates in their stored form.
     """
     is_exact, scale = verification is not None, state.scale
     identifiers = state.identifiers(rows.ordinals)
@@ -136,7 +136,7 @@ def as_list(state: State, rows: Rows) -> list[Match]:
 
 
 def nearest_by_scan(state: State) -> Nearest:
-    """Return the function that finds the best documents by comparing all."""
+    """Return the function that finds the best documents by comparing all documents."""
     found = METHODS[state.kind.stores][EXHAUSTIVE]().nearest
     assert found is not None
     return found

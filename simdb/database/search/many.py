@@ -2,14 +2,14 @@
 
 This is the batch mode of Sood & Loguinov 2011, section 5: each chunk of the collection is brought
 into memory, searched for all queries, and released.  If the first match is enough (PSM-F), a query
-with a match is left out of later chunks, and the search ends when no query is left; otherwise every
-query is looked up in every chunk (PSM-A).  The paper builds a hash table over each chunk; here the
-stored tables are sorted and have directories, so a chunk is searched as it lies in the file.
+with a match skips later chunks, and the search ends when no query is left.  Otherwise every query
+is looked up in every chunk (PSM-A).  The paper builds a hash table over each chunk.  Here the
+stored tables are sorted and have directories, so a chunk is searched in its stored form.
 
-A run that fits into the given memory is one chunk.  A larger run is cut along its sorted tables: a
-chunk is a window of the directory entries of all tables, and the entries under it lie together in
-the file.  If a plan measures all volatility vectors, or compares documents one by one, the segments
-of the run are the chunks instead.  The delta is in memory anyway and is the last chunk.
+A run that fits into the given memory is one chunk.  A larger run is cut along its sorted tables.  A
+chunk is then a window of the directory entries of all tables, whose entries lie together in the
+file.  If a plan measures all volatility vectors, or compares documents one by one, the segments of
+the run are the chunks instead.  The delta is in memory anyway and is the last chunk.
 """
 
 from collections.abc import Iterable, Iterator
@@ -45,22 +45,22 @@ from simdb.plan import Criterion, pays_in_windows
 from simdb.storage import ENTRY_BYTES, Delta, Run, Source, Table, file_map
 
 MATCHED = ("first", "all")
-# The memory over what a search uses that takes to chunks by itself; half of that is for a chunk.
+# A search that chooses chunks by itself uses this part of the memory, half of it for a chunk.
 MEMORY_PART = 2
 HEADER_BYTES = 4
-# A page of a directory, or of keys: less is never read of a file.
+# One page of a directory, or of keys: the least that is read of a file.
 LEAST_HEADERS = 1 << 10
 LEAST_ENTRIES = 1 << 9
-# Each slice of the queries reads all of the database, so a slice has at least so many.
+# Least number of queries in a slice, since each slice reads the whole database.
 LEAST_QUERIES = 1 << 6
 
 
 class QueryBatch(NamedTuple):
-    """How a batch of queries is matched.
+    """The settings for matching a batch of queries.
 
-    `first`: so many candidates of each query are enough, see `lookup.search`; 1 for any one match.
-    `memory_bytes`: what the search can use, half for the queries, half for a chunk of stored
-    documents; None leaves the memory to the search.
+    `first`: number of candidates of each query that suffice, see `lookup.search`; 1 for any one
+    match.  `memory_bytes`: the memory of the search, half for queries and half for a chunk of
+    stored documents; None lets the search choose.
     """
 
     question: Question
@@ -69,7 +69,7 @@ class QueryBatch(NamedTuple):
 
     @classmethod
     def checked(cls, question: Question, match: object) -> "QueryBatch":
-        """Return what a caller wants of a batch; OptionError if its memory limit is invalid."""
+        """Return the settings that a caller asks for; OptionError for an invalid memory limit."""
         if match == "first":
             question = question._replace(limit=1)
         limit = question.how.memory_limit
@@ -78,11 +78,11 @@ class QueryBatch(NamedTuple):
         return cls(question, int(match == "first"), None if limit is None else int(limit))
 
     def with_limit(self, limit: int | None) -> "QueryBatch":
-        """Return the same, but all matches of each query are wanted, or as many as the limit."""
+        """Return the settings for all matches of each query, or for at most `limit`."""
         return self._replace(question=self.question._replace(limit=limit), first=0)
 
     def query_count(self, width: int) -> int | None:
-        """Return how many queries with vectors of `width` bytes fit at a time; None for any.
+        """Return the number of queries in a slice, with vectors of `width` bytes; None for any.
 
         Two copies of each query and its 64 levels are in memory, and 64 bytes for its look-up.
         """
@@ -98,7 +98,7 @@ def check_match(match: object) -> None:
 
 
 def find(searcher: Searcher, queries: Queries, batch: QueryBatch) -> Matches:
-    """Return the matches of many documents; stored ones without themselves."""
+    """Return the matches of many documents; stored documents do not match themselves."""
     question = batch.question
     limit, size = question.limit, batch.query_count(searcher.store.options.sketch.vector_bytes)
     slices, stored = queries.sketched(searcher, size)
@@ -120,7 +120,7 @@ def _of_each(
     searcher: Searcher, sketches: Sketches, criterion: Criterion, batch: QueryBatch,
     known: dict[Origin, dict[int, bool]],
 ) -> list[StateMatches]:  # fmt: skip
-    """Return the matches in each state; the states that are searched at once share the memory.
+    """Return the matches in each state; states searched at the same time share the memory.
 
     If one match of each query is enough, later states are not asked for a query that has one.
     """
@@ -147,7 +147,7 @@ def _of_each(
 def _find(
     sketches: Sketches, batch: QueryBatch, known: dict[Origin, dict[int, bool]], state: State
 ) -> Matches:
-    """Return the matches in one state; `known`: of each store, what `where` said of documents."""
+    """Return the matches in one state; `known`: answers of `where` about documents, by store."""
     question = batch.question
     if question.where is None:
         return lookup.as_matches(state, of_slices(state, [sketches], batch))
@@ -189,7 +189,7 @@ def match_batch(
 def of_slices(
     state: State, slices: Iterable[Sketches], batch: QueryBatch, progress: Report = ignored
 ) -> Rows:
-    """Return the matches of queries in slices; they do not depend on how the queries are sliced."""
+    """Return the matches of queries in slices; they do not depend on the slicing."""
     found: list[Rows] = []
     done, checked = 0, map(state.checked, slices)
     asked = state.store.options, checked, batch.question, state.counts.content
@@ -209,8 +209,8 @@ def match_stored(
 ) -> Rows:
     """Return the matches of every sketch, best first; see `lookup.search`.
 
-    Without a limit, all documents are searched at once, unless they do not fit into memory and
-    chunks are faster.  `progress` is called with the share of the search that is done, as a number
+    Without a memory limit, all documents are searched at once, unless they do not fit into memory
+    and chunks are faster.  `progress` is called with the finished share of the search, as a number
     of sketches.
     """
     limit, first = batch.question.limit, batch.first
@@ -241,7 +241,7 @@ def match_stored(
 
 
 def _memory_needed(state: State, plan: Plan, query_count: int) -> int | None:
-    """Return the memory with which a search of chunks pays; None if it does not."""
+    """Return the memory for a search in chunks; None if chunks do not pay."""
     searched_bytes = plan.bytes_per_document * state.view.sealed.entry_count
     if not pays_in_windows(plan, query_count, searched_bytes):
         return None
@@ -255,7 +255,7 @@ def _report(progress: Report, before: int, done: int) -> None:
 class Chunk(NamedTuple):
     """A part of a run: a `window` of its tables, None for all, or a `segment`.
 
-    The chunk without a run is the delta.
+    A chunk without a run is the delta.
     """
 
     run: Run | None = None
@@ -333,13 +333,13 @@ def _windows(
 
 
 def _last_header(directory: U32, position: int) -> int:
-    """Return the last entry of a directory that is at most `position`; few pages are read."""
-    # A number of another type would have all of the directory copied.
+    """Return the index of the last entry of a directory up to `position`, reading few pages."""
+    # A number of another type would make numpy copy the whole directory.
     return int(np.searchsorted(directory, np.uint32(position), "right")) - 1
 
 
 def _fetch(window: tuple[int, int] | None, tables: Iterable[Table], source: Source) -> None:
-    """Bring the part of some tables that is under a window into memory; all for None."""
+    """Load the part of some tables under a window into memory; None for all of them."""
     for table in tables:
         start, stop = window or (0, len(table.directory) - 1)
         first, last = int(table.directory[start]), int(table.directory[stop])

@@ -1,8 +1,8 @@
 """Method: the interface of a search method, and the measuring of its candidates.
 
-A method is a record of the functions that carry out its plans.  The default of each field serves a
-method that leaves it out.  The methods are in `database/search/methods/`; `lookup.py` lists them.
-Some find candidates by distance, which the stored vectors then measure.
+A method is a record of the functions that carry out its plans.  A method may omit any field, which
+then has its default.  The methods are in `database/search/methods/`; `lookup.py` lists them.  Some
+methods find candidates by distance, which the stored vectors then measure.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,13 +24,13 @@ from simdb.storage import Run, Table
 if TYPE_CHECKING:
     from simdb.database.search.couples import Couples
 
-# If so many candidates of a query are enough, one in this many of them must match; otherwise all
-# candidates are looked at.
+# A search that stopped after enough candidates is repeated with all candidates, unless one in this
+# number of them matches.
 SURE_SHARE = 4
 
-# At most so many matches; None for all.
+# Limit on the number of matches; None for all.
 Limit = int | None
-# For each query, the ordinal that those of its matches must exceed; None for all matches.
+# For each query, an ordinal that its matches must exceed; None for all matches.
 After = U32 | None
 Search = Callable[[State, Sketches, Criterion, Plan, int, After], Rows]
 OneFound = list[Match] | Rows | None
@@ -46,9 +46,9 @@ FindCandidates = Callable[[State, Sketches, Plan, int, After], Candidates]
 
 
 class PairMember(NamedTuple):
-    """One of two documents of which it is asked how a search for one finds the other.
+    """One of two documents, to find out how a search for one finds the other.
 
-    `levels`: uint8[64], and `vector`: the packed vector; None without weights.  `ordinal`: None if
+    `levels` uint8[64], and `vector`, the packed vector: None without weights.  `ordinal`: None if
     the document is not stored.
     """
 
@@ -58,12 +58,12 @@ class PairMember(NamedTuple):
     ordinal: int | None = None
 
 
-# Finds the first probe with which a plan for the first document reaches the other, which is stored.
+# Finds the first probe by which a plan for the first document reaches the second, a stored one.
 FindProbe = Callable[[State, Criterion, Plan, PairMember, PairMember], Probe | None]
 
 
 def first_tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
-    """Yield the first tables of a run, as many as a plan has, and one at least."""
+    """Yield the first `plan.tables` tables of a run, at least one."""
     return (run.table(number, state.source) for number in range(max(plan.tables, 1)))
 
 
@@ -72,26 +72,29 @@ class Method:
     """The functions that carry out the plans of one method.
 
     `search(state, sketches, criterion, plan, first, after)` returns the matches of every sketch,
-    best first.  All sketches have features.  `first`: so many candidates of each query are enough,
-    any of them, if one in `SURE_SHARE` of them matches, and more may be looked at; 1 for any one
-    match, 0 for all, at most 255.
+    best first.  All sketches have features.  `first`: number of candidates of each query that
+    suffice if one in `SURE_SHARE` of them matches; 1 for any one match, 0 for all, at most 255.
     `after`: only ordinals greater than after[i] for query i.  A method without `search` can only
     find all pairs.
-    `search_one` is the fast form for one query with weights.  It takes a limit in place of `after`.
-    It returns matches, rows if they are many, or None to leave the work to `search`.
+
+    `search_one` is the fast form for one query with weights.  It takes a limit in place of
+    `after`.  It returns matches, rows if they are many, or None to leave the work to `search`.
     `search_bits` is the fast form for one ready fingerprint; it returns ordinals and distances,
     rows if they are many, or None.
-    `links` returns every matching pair once, in chunks, or None if each document must be looked up.
-    `joining` is the fast form where only connected components are wanted: it takes a forest over
-    ordinals, in which each chunk of pairs is joined before the next is asked for, and may leave out
-    pairs within a component.  None if it has no such form of the plan.
-    `links_among` returns the matching pairs among some documents, by position.
+
+    `links` returns every matching pair once, in chunks, or None if each document must be looked
+    up.  `joining` is the fast form for connected components.  It takes a forest over ordinals, in
+    which the caller joins each chunk of pairs before taking the next, and may omit pairs within a
+    component.  It returns None if there is no such form of the plan.  `links_among` returns the
+    matching pairs among some documents, by position.
+
     `nearest(state, sketches, k, by_similarity)` returns the best k documents of every sketch, best
     first, by comparing all.  All sketches have features, and weights if `by_similarity`.
+
     `tables`: the tables of a run that a plan reads; see `first_tables`.  `scanned`: the column by
     ordinal that a plan reads as a whole, None if it reads tables.  `compares`: whether every query
-    is compared with a stored document, given by its ordinal.  `find_probe` tells which probe finds
-    a document.
+    is compared with a stored document, given by its ordinal.  `find_probe` returns the probe that
+    finds a document.
     """
 
     search: Search | None = None
@@ -117,7 +120,7 @@ def by_candidates(find: FindCandidates) -> Search:
         state: State, sketches: Sketches, criterion: Criterion, plan: Plan, first: int, after: After
     ) -> Rows:
         is_measured = criterion.similarity is not None
-        # The first candidate need not match, but of very many candidates some usually do.
+        # The first candidate may not match, but among very many candidates some usually do.
         enough = 0 if is_measured and first == 1 else first
         offsets, ordinals, distances = find(state, sketches, plan, enough, after)
         found = Rows(offsets, ordinals, distances, np.empty(len(ordinals), np.float32))
@@ -160,7 +163,7 @@ def estimates(state: State, sketches: Sketches, offsets: I64, ordinals: U32) -> 
 
 
 def levels_of(sketches: Sketches) -> U8:
-    """Return how far each bit is from flipping, for stored documents from their vectors."""
+    """Return the level of each bit; for stored documents, from their vectors."""
     if sketches.levels is not None:
         return sketches.levels
     return np.asarray(kernel.levels_of_vectors(sketches.vectors), np.uint8)
@@ -176,8 +179,8 @@ def matches_of_one(
 ) -> list[Match] | None:
     """Return the matches of one document with weights, best first; None if there are many.
 
-    `found`: the ordinals and distances of its candidates, by distance, then by ordinal.  If these
-    are `enough` candidates of more, and too few of them match, nothing is returned.
+    `found`: ordinals and distances of its candidates, by distance, then by ordinal.  `enough`: the
+    number of candidates at which the search stopped; if too few of them match, the list is empty.
     """
     if not found:
         return None if found is None else []
@@ -204,7 +207,7 @@ def shown_matches(state: State, rows: Sequence[tuple[int, int, float | None]]) -
 def _measured(
     state: State, sketches: Sketches, found: list[tuple[int, int]], similarity: float
 ) -> list[tuple[int, int, float]]:
-    """Return ordinals, distances and similarities of the similar ones of `found`, best first."""
+    """Return ordinals, distances and similarities of candidates that are similar, best first."""
     vectors = state.vectors(np.array([ordinal for ordinal, _ in found], np.uint32))
     rows: list[tuple[int, int, float]]
     rows = vectors.measure_one(sketches.vectors, found, similarity)
@@ -215,7 +218,7 @@ def _measured(
 
 
 def _similarities(state: State, sketches: Sketches, ordinals: list[int]) -> list[float | None]:
-    """Return similarities of one document and some stored ones; None for one without weights."""
+    """Return similarities of a document to stored ones; None for a stored one without weights."""
     if not state.store.has_similarities:
         return [None] * len(ordinals)
     listed = np.array(ordinals, np.uint32)

@@ -1,16 +1,16 @@
-"""Nearest: finds the best k stored documents of each query, whatever their similarity.
+"""Nearest: finds the best k stored documents of each query, without a threshold.
 
 Documents with weights, and signatures, are compared by similarity; documents without weights by
 distance.  `plan/nearest.py` plans the steps of a search; here they are carried out.  A query with k
-matches after a step is done, and the queries that are left after all steps are compared with every
+matches after a step is done.  Queries that are left after all steps are compared with every
 document.
 
-An estimate mixes up documents that are almost equally near.  So if the caller gives vectors or
-texts, more documents are found than are wanted, the more the higher the recall is, and the exact
-cosine of vectors, or the exact similarity of texts, chooses among these.  They are given by id,
-some at a time.  Where a batch has as many candidates as there are documents, the vectors of all
-documents are compared with those of all queries: products of matrices take no longer than to
-compare sketches does.
+Estimates confuse documents that are almost equally near.  So if the caller gives vectors or texts,
+more than k candidates are found, and more of them for a higher recall.  The exact cosine of
+vectors, or the exact similarity of texts, then chooses among them.  Vectors and texts are asked for
+by id, in batches.  If a batch has more candidates than there are documents, the vectors of all
+documents are compared with all queries, since products of matrices are as fast as comparing
+sketches.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -53,25 +53,26 @@ from simdb.plan import (
 )
 from simdb.storage import FieldValues, is_deleted, live_ordinals
 
-# What a step costs a single query, and each query of a batch, beside its plan.
+# Cost of a step for a single query, and for each query of a batch, in addition to its plan.
 ONE_SECONDS, EACH_SECONDS = 10e-6, 1e-6
-# To look at the codes of one document; and of so many to know how many have those that are wanted.
+# Time to read the codes of one document, and the size of the sample that shows how many documents
+# have the wanted codes.
 CODE_SECONDS, SAMPLED = 1e-9, 1 << 10
-# So many queries of a larger batch take all steps first.
+# Number of queries of a larger batch that take all steps first.
 PILOTS = 64
 BATCH_LEAST = 8 * PILOTS
-# A part of a scan: with fewer queries, memory would be the limit and not the processor.
+# Queries in a part of a scan.  With fewer, memory would be the limit and not the processor.
 SCANNED_LEAST, SCANNED_MOST = 16, 1 << 13
-# Each search is for so many times as many documents as the one before.
+# Factor by which each search asks for more documents than the one before.
 MORE = 4
-# So many found documents are in memory at a time, if one query does not find more.
+# Found documents that are in memory at a time, unless one query finds more.
 FOUND_TOGETHER = 1 << 20
-# The most documents that are measured for each wanted one.
+# Limit on the documents that are measured for each wanted one.
 CANDIDATES_MOST = 1000
-# Their texts or vectors are in memory together for so many of them, or for one query.
+# Candidates whose texts or vectors are in memory together, unless one query has more.
 MEASURED_TOGETHER = 1 << 14
-# Cosines that are computed together.  They round differently in each product, so a document that is
-# farther than the last by less than `ROUNDED` is kept.
+# Number of cosines that are computed together.  They round differently in each product, so a
+# document that is farther than the last by less than `ROUNDED` is kept.
 PRODUCTS, ROUNDED = 1 << 23, np.float32(1e-5)
 
 Vectors: TypeAlias = Mapping[IdT, Any] | Callable[[list[IdT]], Any]
@@ -80,10 +81,10 @@ Measure = Callable[[Sequence[Any], I64, I64], F32]
 
 
 class Wanted(NamedTuple):
-    """What is wanted: the number of documents, and the recall, the share of the best to find.
+    """The number of documents that are wanted, and the recall: the share of the best to find.
 
-    `where`: only documents whose metadata satisfy it.  `values`: and that have these.  `compare`:
-    finds the best documents of sketches in another way, or returns None.
+    `where`: a condition on the metadata.  `values`: the values that fields must have.  `compare`:
+    another way to find the best documents of sketches, which may return None.
     """
 
     k: int
@@ -96,7 +97,7 @@ class Wanted(NamedTuple):
     def checked(
         cls, options: Options, k: Any, recall: float | None, where: Where | None
     ) -> "Wanted":
-        """Return what a caller wants; OptionError if it is invalid."""
+        """Check the arguments of a caller and return them; OptionError if one is invalid."""
         if not is_whole(k, 1):
             raise OptionError(f"k must be a whole number from 1 on, got {shown(k)}")
         known = Question(recall=recall).criterion(options, is_weighted=True).recall
@@ -123,7 +124,7 @@ def find(
 
 
 def find_many(searcher: Searcher, queries: Queries, wanted: Wanted) -> Matches:
-    """Return the best documents of many; stored ones without themselves."""
+    """Return the best documents for many queries; stored documents do not find themselves."""
     slices, own = queries.sketched(searcher, None)
     (sketches,) = slices
     return _find_all(searcher, sketches, own, wanted)
@@ -153,7 +154,7 @@ def of_sketches(state: State, sketches: Sketches, wanted: Wanted) -> Rows:
 
 
 def _of_sketches(state: State, sketches: Sketches, wanted: Wanted) -> Rows:
-    """Return the best documents of every sketch; none of a sketch without features."""
+    """Return the best documents for every sketch; none for a sketch without features."""
     has_weights = (sketches.states == WEIGHTED) & state.store.has_similarities
     parts = []
     for is_measured, chosen in ((True, has_weights), (False, ~has_weights)):
@@ -165,7 +166,7 @@ def _of_sketches(state: State, sketches: Sketches, wanted: Wanted) -> Rows:
 
 
 def cosines(vectors: Sequence[Any], left: I64, right: I64) -> F32:
-    """Return the cosines of vectors left[i] and right[i]; 0 with a vector of zeros."""
+    """Return the cosines of vectors left[i] and right[i]; 0 if one is all zeros."""
     every = _of_length_one(vectors)
     if not len(left):
         return np.empty(0, np.float32)
@@ -173,7 +174,7 @@ def cosines(vectors: Sequence[Any], left: I64, right: I64) -> F32:
 
 
 def _of_length_one(vectors: Sequence[Any], width: int | None = None) -> F32:
-    """Return vectors divided by their lengths; one of zeros stays.  `width`: of each."""
+    """Return vectors scaled to length one, except zeros.  `width`: the required dimension."""
     try:
         if not isinstance(vectors, np.ndarray):
             vectors = [np.asarray(each, np.float32) for each in vectors]
@@ -215,7 +216,7 @@ def _best_satisfying(state: State, sketches: Sketches, wanted: Wanted, where: Co
 def _find_fast(state: State, sketches: Sketches, wanted: Wanted) -> list[Match] | None:
     """Return the best documents of one query without arrays; None if it needs them.
 
-    Here a step must find all that the steps before it found, as in the same tables it does.
+    Here each step must find everything that earlier steps found, which is so in the same tables.
     """
     if int(sketches.states[0]) != WEIGHTED or not state.store.has_similarities:
         return None
@@ -304,7 +305,7 @@ def _steps(state: State, wanted: Wanted, *, by_similarity: bool, step_seconds: f
         return steps._replace(steps=())
     if state.left_out is state.dead:
         return steps
-    # Of few documents, all are compared sooner than a step looks them up among all others.
+    # If few documents qualify, comparing all of them is faster than a step.
     every = np.linspace(0, max(state.next_ordinal, 1), SAMPLED, endpoint=False).astype(np.uint32)
     share = (np.count_nonzero(~is_deleted(state.left_out, every)) + 1) / SAMPLED
     scan = state.next_ordinal * CODE_SECONDS + share * steps.scan_seconds
@@ -316,7 +317,8 @@ def _planned(state: State, recall: float, by_similarity: bool, step_seconds: flo
     delays, options = delays_of(state.calibration), state.store.options
 
     def at_similarity(similarity: float) -> Criterion:
-        # Steps are of what sketches estimate, as of vectors (2), whatever users see.
+        # Steps use the similarity that sketches estimate, as of vectors (2), not the one shown to
+        # users.
         return Question(similarity, None, recall).criterion(options, is_weighted=True, content=2)
 
     def at_distance(distance: int) -> Criterion:
@@ -330,7 +332,7 @@ def _planned(state: State, recall: float, by_similarity: bool, step_seconds: flo
 
 
 def ranking_of(vectors: Any, texts: Any, store: Origin) -> "Reranking | None":
-    """Return what measures by the caller's vectors or texts; None without them."""
+    """Return the reranking by the caller's vectors or texts; None without them."""
     if vectors is not None and texts is not None:
         raise OptionError("the nearest are chosen by vectors or by texts, not by both")
     if store.options.is_hashes and (vectors is not None or texts is not None):
@@ -343,7 +345,7 @@ def ranking_of(vectors: Any, texts: Any, store: Origin) -> "Reranking | None":
 
 
 class Reranking:
-    """How candidates are measured: by what the caller gives for their ids."""
+    """A reranking of candidates by the vectors or texts that the caller gives for their ids."""
 
     def __init__(self, name: str, given: Any, measure: Measure) -> None:
         """Take the argument `name` of a verb: a mapping, or a function of a list of ids."""
@@ -351,7 +353,7 @@ class Reranking:
         self._measure = measure
 
     def asked(self, wanted: Wanted, queries: Queries) -> Wanted:
-        """Return what is found by estimate, or by products, before the best of it are chosen."""
+        """Return the settings to find candidates, by estimate or by products, before reranking."""
         lost = max(1.0 - wanted.recall, 1.0 / CANDIDATES_MOST)
         more = wanted._replace(k=ceil(round(wanted.k / lost, 6)))
         given, k = self._given(queries), wanted.k + (queries.ids is not None)
@@ -367,10 +369,10 @@ class Reranking:
     def _by_products(
         self, own: F32, k: int, most: float, state: State, sketches: Sketches
     ) -> Rows | None:
-        """Return the `k` documents with the greatest cosines, and more that are as near.
+        """Return the `k` documents with the greatest cosines, and more that are equally near.
 
-        `own`: the vectors of the queries.  None if there are more than `most` documents, or if the
-        vector of one is not known.
+        `own`: the vectors of the queries.  Returns None if there are more than `most` documents, or
+        if a vector is not known.
         """
         ordinals, at = live_ordinals(state.unmeasured(), 0, state.next_ordinal), 0
         if len(ordinals) > most or not state.store.has_similarities or not len(own):
@@ -379,20 +381,20 @@ class Reranking:
         waiting, count = list[tuple[I64, Rows]](), 0
         least = np.where(sketches.states == WEIGHTED, -2, 2).astype(np.float32)[:, None]
         while at < len(ordinals):
-            # All of the first documents are among the best so far.
+            # The first blocks are small, since all of their documents are among the best so far.
             some = ordinals[at : at + min(3 * at + 4 * k, PRODUCTS // len(own) + 1)]
             at += len(some)
             vectors = self._get(state.identifiers(some).decode(some))
             if any(each is None for each in vectors):
                 return None
             cosines = own @ _of_length_one(vectors, own.shape[1]).T
-            # Much faster than to let numpy find both.
+            # Much faster than finding both with numpy.
             queries, places = np.divmod(np.flatnonzero(cosines >= least), len(some))
             offsets = offsets_of(np.bincount(queries, minlength=len(own)))
             unknown, found = np.zeros(len(places), np.uint8), cosines[queries, places]
             waiting.append((every, Rows(offsets, some[places], unknown, found)))
             count += len(places)
-            # Later blocks have few: they are merged once there are as many as the best.
+            # Later blocks add few documents, which are merged when they outnumber the best.
             if at < len(ordinals) and count < len(best.ordinals):
                 continue
             best = merged(len(own), [(every, best), *waiting], by_similarity=True)
@@ -405,7 +407,7 @@ class Reranking:
     def best(self, found: Matches, asked: Queries, k: int) -> Matches:
         """Return the `k` candidates of each query that are nearest, with exact similarities.
 
-        A candidate of which nothing is known keeps its estimate.
+        A candidate without a vector or text keeps its estimate.
         """
         queries = self._given(asked)
         similarities = found.similarities.copy()
@@ -424,7 +426,7 @@ class Reranking:
     def _measure_some(
         self, found: Matches, queries: Sequence[Any], some: slice, similarities: F32
     ) -> None:
-        """Put the exact similarities of the candidates of some queries in place."""
+        """Write the exact similarities of the candidates of some queries into `similarities`."""
         first, last = int(found.offsets[some.start]), int(found.offsets[some.stop])
         _, at, right = np.unique(found.ordinals[first:last], return_index=True, return_inverse=True)
         own = list(queries[some])

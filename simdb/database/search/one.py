@@ -35,9 +35,9 @@ Given = tuple[float | None, int | None, float | None, SearchLike | None]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What is remembered for a question: its criterion, the plan, and the method of the plan.
+    """The remembered planning of a question: its criterion, the plan, and the method of the plan.
 
-    `saving`: see `State.saving`.  `measure`: what similarities are, see `Match`.
+    `saving`: see `State.saving`.  `measure`: the measure of similarities, see `Match`.
     """
 
     criterion: Criterion
@@ -50,7 +50,7 @@ class Prepared:
 class OneQuery(NamedTuple):
     """One document as a query: its sketches, or its `bits` if it needs none.
 
-    `store` and `ordinal`: where it is stored; None for a document that is not.
+    `store` and `ordinal`: where it is stored; None if it is not.
     """
 
     sketches: Sketches
@@ -63,7 +63,7 @@ def find_plain(
     searcher: Searcher, document: Any, id: Id | None, given: Given, errors: str, first: bool,
     limit: int | None = None,
 ) -> list[Match]:  # fmt: skip
-    """Return what `find` returns for a question that has a criterion and perhaps a limit."""
+    """Run `find` for a question that has a criterion and perhaps a limit."""
     if id is not None or document is None or not isinstance(searcher, State):
         return find(searcher, document, id, Question(*given, limit), errors, first)
     if type(document) is int and searcher.store.takes_bits:
@@ -85,7 +85,7 @@ def find(
 ) -> list[Match]:
     """Return the matches of `document`, or of the stored document `id` without itself.
 
-    The best match comes first; at most `question.limit` are returned.  `first`: any one match.
+    Matches are best first, at most `question.limit`.  `first`: any one match is enough.
     """
     is_alone = isinstance(searcher, State) and question.where is None
     if is_alone and (document is None) != (id is None):
@@ -152,7 +152,7 @@ def _find(
     state: State, sketches: Sketches, given: Given, limit: int | None, first: bool,
     left_out: int | None = None,
 ) -> list[Match]:  # fmt: skip
-    """Return the matches of a document in one state without `left_out`, best first."""
+    """Return the matches of a document in one state, except `left_out`, best first."""
     document_state = int(sketches.states[0])
     prepared = prepare(state, given, sketches, document_state)
     if document_state == EMPTY:
@@ -164,7 +164,7 @@ def _find(
 
 
 def prepare(state: State, given: Given, sketches: Sketches, document_state: int) -> Prepared:
-    """Return what a question about one document needs; made once for equal questions.
+    """Return the planning of a question about one document; equal questions share it.
 
     `document_state`: the state in `sketches`, as an int.
     """
@@ -214,7 +214,7 @@ def best_match(
 ) -> Match | None:
     """Return the best match of the single document in `sketches`; None if nothing matches.
 
-    If it has more than `among` matches, return the best of so many of them.
+    If it has more than `among` matches, return the best of that number of them.
     """
     document_state = int(sketches.states[0])
     if document_state == EMPTY:
@@ -231,7 +231,7 @@ def _carry_out(
     state: State, sketches: Sketches, prepared: Prepared, first: int, limit: int | None,
     left_out: int | None = None,
 ) -> list[Match]:  # fmt: skip
-    """Return the matches of a document with features, at most `limit`, without `left_out`."""
+    """Return the matches of a document with features, at most `limit`, except `left_out`."""
     criterion, plan, method = prepared.criterion, prepared.plan, prepared.method
     # A stored document also finds itself.
     more = limit if limit is None or left_out is None else limit + 1
@@ -263,7 +263,7 @@ def _prepared(state: State, criterion: Criterion) -> Prepared:
 def _as_batch(
     state: State, sketches: Sketches, criterion: Criterion, first: int, limit: int | None
 ) -> Rows:
-    """Return what a batch of a single document finds."""
+    """Return the matches of a single document, searched as a batch."""
     batch = search.many.QueryBatch(Question(limit=limit), first=first)
     return search.many.match_stored(state, sketches, criterion, batch)
 

@@ -36,8 +36,9 @@ from simdb.database.state.documents import stored_sketches
 from simdb.database.state.state import State
 from simdb.plan import Criterion
 
-# So many pairs are judged before the next ones are left out if they are connected by then: first
-# few, because in a crowd these connect most of the others, and then twice as many each time.
+# Sizes of the first and the largest portion of pairs that are judged together.  After each portion,
+# pairs that are now connected are dropped.  The first is small, since in a crowd it connects most
+# documents, and each later portion is twice as large.
 JUDGED_PAIRS_FIRST = 1 << 11
 JUDGED_PAIRS = 1 << 13
 
@@ -45,7 +46,7 @@ JUDGED_PAIRS = 1 << 13
 class PairStream:
     """An iterator over chunks of pairs, which are made from a state on demand.
 
-    The owner of the state can end it between two chunks; the next chunk is a ClosedError then.
+    The owner of the state can end it between two chunks; the next chunk then raises ClosedError.
     """
 
     def __init__(
@@ -56,9 +57,10 @@ class PairStream:
         hold: Callable[[], State],
         end: Callable[[], None] | None,
     ) -> None:
-        """`hold` prevents the end of `state` while one of the `chunks` is made.
+        """Read `chunks`, which are made from `state`.
 
-        `end` ends `state` after the last chunk; None if the owner of the state ends it.
+        `hold` keeps `state` open while a chunk is made.  `end` ends it after the last chunk; None
+        if its owner does.
         """
         self._state = state
         self._chunks = chunks
@@ -95,10 +97,10 @@ class PairStream:
 
 
 class FoundPairs(NamedTuple):
-    """Pairs that are found while their chunks are read, and how they are found.
+    """A search for pairs: its chunks, which are found while they are read, and its plan.
 
-    `verification`: what texts have decided so far.  `contained`: the least containment of a pair,
-    if that is what was asked.
+    `verification`: counts of decisions by texts so far.  `contained`: the least containment of a
+    pair, if the search is by containment.
     """
 
     chunks: Iterator[PairArrays]
@@ -123,22 +125,22 @@ def pairs_of(
 class Pairs(ReadOnce[PairArrays[IdT], Pair[IdT]]):
     """All pairs of stored documents that match, found while they are read.
 
-    Read the pairs once in bounded memory, with `chunks()` or by iterating, which gives one `Pair`
-    at a time; or use the arrays, which gather all pairs first.  A snapshot of the database stays
-    open until all pairs are read.
+    Read the pairs once in bounded memory, with `chunks()` or by iterating over each `Pair`.  Or use
+    the arrays, which gather all pairs first.  A snapshot of the database stays open until all pairs
+    are read.
 
     Attributes
     ----------
     plan : Plan
-        How the pairs are found, and which share of them.
+        The plan of the search, with the share of the pairs that it finds.
     verification : Verification or None
-        The counts of what texts have decided so far, with verify="exact".
+        Counts of the decisions by texts so far, with verify="exact".
     measure : {"jaccard", "cosine"} or None
         The measure of the similarities; None for hashes.
     """
 
     def __init__(self, stream: Iterator[PairArrays[IdT]], found: FoundPairs) -> None:
-        """`stream` gives the chunks of what was `found`."""
+        """Read the chunks of `found` from `stream`."""
         super().__init__(stream)
         self.plan = found.plan
         self.verification = found.verification
@@ -223,7 +225,7 @@ class Pairs(ReadOnce[PairArrays[IdT], Pair[IdT]]):
         return table.from_batches(batches, reader.schema)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Give all pairs to libraries that read Arrow tables; gathers all pairs.
+        """Return all pairs to libraries that read Arrow tables, after gathering them.
 
         It lets `polars.DataFrame(pairs)`, `pyarrow.table(pairs)` and `from pairs` in DuckDB work,
         any number of times.  See `to_batches`, which streams, for the columns and the exceptions.
@@ -244,7 +246,7 @@ class Pairs(ReadOnce[PairArrays[IdT], Pair[IdT]]):
         return found
 
     def __repr__(self) -> str:
-        """Return what is asked and how far it is read, and the first pairs if they are gathered."""
+        """Return the question and the progress of reading, or the first pairs if gathered."""
         if self._gathered is not None:
             return repr(self._gathered).replace("PairArrays", "Pairs", 1)
         return f"<simdb.Pairs {self._progress}>"
@@ -295,7 +297,7 @@ class Pairs(ReadOnce[PairArrays[IdT], Pair[IdT]]):
 
 
 class Passed:
-    """An iterator that passes chunks on; `latest` has the last one."""
+    """An iterator that passes chunks on; `latest` holds the last one."""
 
     def __init__(self, chunks: Iterator[PairArrays]) -> None:
         """Start before the first chunk."""
@@ -344,7 +346,7 @@ def find_couples(
 ) -> Iterator[Couples]:
     """Yield every matching pair once, in chunks, with its similarity if both have weights.
 
-    `judge` decides which pairs match, if that is not the criterion alone.
+    `judge` decides which pairs match; None leaves this to the criterion.
     """
     for couples in find_links(state, criterion):
         if judge is not None:
@@ -365,11 +367,11 @@ def find_links(state: State, criterion: Criterion) -> Iterator[Couples]:
 def join_links(
     state: State, criterion: Criterion, forest: kernel.Forest, judge: Judge | None = None
 ) -> Iterator[tuple[U32, U32]]:
-    """Join matching pairs in `forest`, and yield them, until all that match are connected.
+    """Join matching pairs in `forest` and yield them, until all that match are connected.
 
-    `forest` is over ordinals.  A method may leave out pairs that are connected already, so that a
-    large group of similar documents costs its members and not its pairs.  `judge` decides which
-    pairs match, if that is not the criterion alone; it is not asked about connected pairs.
+    `forest` is over ordinals.  A method may omit pairs that are already connected, so the time
+    grows with the members of a large group of similar documents, not with its pairs.  `judge`
+    decides which unconnected pairs match; None leaves this to the criterion.
     """
     plan = state.plan(criterion, is_swept=True)
     walk = method_of(state, plan).joining
@@ -385,7 +387,7 @@ def join_links(
 
 
 def _portions(couples: Couples) -> Iterator[Couples]:
-    """Yield pairs in portions, the most similar first: these may connect what the others would."""
+    """Yield pairs in portions, most similar first, since these may connect the rest."""
     order = np.argsort(-couples.similarities)
     start, size = 0, JUDGED_PAIRS_FIRST
     while start < len(couples):
@@ -394,7 +396,7 @@ def _portions(couples: Couples) -> Iterator[Couples]:
 
 
 def _unconnected(couples: Couples, forest: kernel.Forest) -> Couples:
-    """Return the pairs of two components of a forest."""
+    """Return the pairs whose documents are in different components of a forest."""
     is_apart = roots_of(forest, couples.left) != roots_of(forest, couples.right)
     return couples if is_apart.all() else couples.taken(is_apart)
 

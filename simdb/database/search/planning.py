@@ -1,4 +1,4 @@
-"""Planning for people: which plan a query would have and why, also without a database."""
+"""Planning: the plan that a query would have and its reasons, also without a database."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -36,11 +36,11 @@ STEPS_IN_WORDS = {
     "stemming": "stems, once for each distinct word",
     "hash": "a hash function of your own",
 }
-LEAST_SECONDS = 1e-12  # of a plan that costs nothing, beside which another is measured
+LEAST_SECONDS = 1e-12  # assumed for a plan that costs nothing, to compare another with it
 
 
 class Scale(NamedTuple):
-    """How much is planned for: documents in each of several databases, and the memory of all."""
+    """The size planned for: documents in each of several databases, and the memory of all."""
 
     in_each: int
     databases: int
@@ -49,9 +49,9 @@ class Scale(NamedTuple):
     def grown(
         self, population: AnyPopulation, criterion: Criterion, options: Options
     ) -> AnyPopulation:
-        """Return a population with so many documents in one run, and the memory for them.
+        """Return a population grown to these documents in one run, with the memory for them.
 
-        What cannot answer such a criterion is taken not to compete for the memory.
+        Tables and columns that cannot answer the criterion are assumed not to compete for memory.
         """
         width = header_bits(self.in_each, options.header_offset)
         grown = population.grown(self.in_each, width, polytope_header_bits(self.in_each))
@@ -60,7 +60,7 @@ class Scale(NamedTuple):
         return replace(grown, paging=Paging(self.size_of(grown, criterion), self.memory_bytes))
 
     def size_of(self, population: AnyPopulation, criterion: Criterion) -> float:
-        """Return the bytes of all databases that can answer a criterion."""
+        """Return the bytes that a criterion can read in all databases."""
         return self.databases * self.in_each * population.bytes_read(criterion)
 
 
@@ -75,10 +75,10 @@ def planned(
     """Return the planner's choice for a problem with its reasons.
 
     `count`: plan as if this many documents were stored, all in one run; None for the population of
-    the problem.  `databases`: the number of databases that share the documents, of which the
-    population has one, and all are searched; more of them if they cannot hold `count` documents.
-    `memory`: with `count`, the bytes of memory that can hold tables and vectors; None for what this
-    process may use.
+    the problem.  `databases`: the number of databases that share the documents and are all
+    searched, or more if these cannot hold `count` documents.  The population is that of one
+    database.  `memory`: with `count`, the bytes of memory for tables and vectors; None for the
+    memory of this process.
     """
     scale = None
     if count is not None:
@@ -99,7 +99,7 @@ def planned_for(
 ) -> Plan:
     """Return the plan of a query, or for all pairs, with the costs of all shards together.
 
-    Of shards it is that of the largest one for a query, and of one database for all pairs.
+    With shards, it is the plan of the largest shard for a query, and of one database for all pairs.
     """
     each = dict(searcher.each(_counts))
     totals = _Counts(*map(sum, zip(*each.values(), strict=True)))
@@ -122,7 +122,7 @@ def planned_for(
 
 
 class _Counts(NamedTuple):
-    """Numbers of documents: of all, without features, without weights; `content`: of the first."""
+    """Numbers of documents: all, without features, without weights; the content of the first."""
 
     document_count: int
     empty_count: int
@@ -193,7 +193,7 @@ def _sketching(options: Options) -> str:
 
 
 def _of_several(plan: Plan, databases: int) -> Plan:
-    """Return the plan for several databases, of the plan for each of them."""
+    """Return the plan for several databases, made from the plan for one of them."""
     ways = tuple(_of_several(way, databases) for way in plan.considered)
     smallest = None if plan.smallest is None else _of_several(plan.smallest, databases)
     return replace(

@@ -35,9 +35,10 @@ from simdb.plan import ATTEMPTS_MAX, Criterion, check_rotations
 class Question(NamedTuple):
     """The arguments of a search as the caller gave them; for None the database's default applies.
 
-    `limit`, `where`, `accept`, `contained`, `texts`: see `Database.query`.  `verify`: who decides.
-    `follows`: what of `Search` the verb can follow.  `lose`: by the rule "contained", how many word
-    3-grams of a document may not be in its match; None by another.
+    `limit`, `where`, `accept`, `contained`, `texts`: see `Database.query`.  `verify`: what decides,
+    estimates or texts.  `follows`: the fields of `Search` that the verb supports.  `lose`: with the
+    rule "contained", the number of word 3-grams of a document that its match may lack; None with
+    another rule.
     """
 
     similarity: float | None = None
@@ -55,7 +56,7 @@ class Question(NamedTuple):
 
     @property
     def how(self) -> Search:
-        """How to search; OptionError if `search` is none, or more than the verb follows."""
+        """The `Search` to follow; OptionError if it is invalid or has fields the verb lacks."""
         return search_of(self.search, self.follows)
 
     @property
@@ -80,8 +81,8 @@ class Question(NamedTuple):
         """Return the criterion, with the database's defaults for missing arguments.
 
         Without a similarity and a distance, documents with weights match by similarity and
-        documents without weights by distance.  `content`: of the documents, see `Sketches`.
-        OptionError for invalid arguments.
+        documents without weights by distance.  `content`: see `Sketches`.  Raises OptionError for
+        invalid arguments.
         """
         similarity, distance, recall = self.similarity, self.distance, self.recall
         scale = options.sketch.scale_of(content)
@@ -120,7 +121,7 @@ class Question(NamedTuple):
         )  # fmt: skip
 
     def _check_probing(self, how: Search) -> None:
-        """Raise OptionError for arguments about headers that are invalid or cannot be followed."""
+        """Raise OptionError if arguments about headers are invalid or do not apply."""
         for name, value, least, most in (
             ("attempts", how.attempts, 0, ATTEMPTS_MAX),
             ("header_bits", how.header_bits, 1, FINGERPRINT_BITS),
@@ -167,7 +168,7 @@ def criterion_of(
 ) -> Criterion:
     """Return the criterion for these queries; queries without features do not affect it.
 
-    `content`: of the stored documents, for queries that go with all; see `Sketches`.
+    `content`: the content of the stored documents, for queries without one; see `Sketches`.
     """
     has_vectors = options.sketch.vector_bytes > 0
     has_bound = not has_vectors or question.has_bound
@@ -185,7 +186,7 @@ def criterion_of(
 
 
 def refuse_mixed() -> NoReturn:
-    """Raise InputError: by default only some of these documents would match by similarity."""
+    """Raise InputError, since by default only some of these documents would match by similarity."""
     raise InputError(
         "some of these documents have weights and others have none; give similarity= or distance="
     )
@@ -230,7 +231,7 @@ def of_maintained(options: Options) -> Criterion:
 def bounded(options: Options, question: Question, measure: MeasureName) -> Question:
     """Return the question; without a bound, with the bound of the maintained clusters.
 
-    `measure`: what the similarity of the documents is.
+    `measure`: the measure of the similarity of documents.
     """
     if question.has_bound or not options.keeps_clusters:
         return question

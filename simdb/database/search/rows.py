@@ -9,9 +9,9 @@ from simdb.core import kernel
 from simdb.core.arrays import offsets_of, ranges
 from simdb.core.dtypes import F32, I64, U8, U32
 
-# Up to this many matches of one query are made as objects at once, more of them as arrays.
+# Up to this number, the matches of one query are made as objects at once; more, as arrays.
 MANY = 512
-# From so many matches on, the kernel sorts them faster than numpy does.
+# From this number of matches on, the kernel sorts them faster than numpy does.
 SORTED_LEAST = 512
 
 
@@ -21,7 +21,7 @@ class Rows:
     __slots__ = ("distances", "offsets", "ordinals", "similarities")
 
     def __init__(self, offsets: I64, ordinals: U32, distances: U8, similarities: F32) -> None:
-        """`offsets` int64[m + 1]; the other arrays of length k; an unknown similarity is NaN."""
+        """`offsets` int64[m + 1]; other arrays have length k.  Unknown similarities are NaN."""
         self.offsets = offsets
         self.ordinals = ordinals
         self.distances = distances
@@ -37,7 +37,7 @@ class Rows:
         return self.arranged(len(self.offsets) - 1, self.queries, order)
 
     def arranged(self, count: int, queries: I64, order: npt.NDArray[np.integer]) -> "Rows":
-        """Return the matches in an order that groups them by `queries`, of which there are `count`.
+        """Return the matches in `order`, which groups them by query; there are `count` queries.
 
         `queries`: the position of the query of each match.
         """
@@ -59,18 +59,19 @@ class Rows:
         return self._ranges(starts, self.offsets[queries + 1] - starts)
 
     def _ranges(self, starts: I64, counts: I64) -> "Rows":
-        """Return the matches from each start on, as many as its count says, as one query each."""
+        """Return ranges of matches, given by start and count, as the matches of one query each."""
         at, offsets = ranges(starts, counts), offsets_of(counts)
         return Rows(offsets, self.ordinals[at], self.distances[at], self.similarities[at])
 
 
 def best_first(queries: I64, similarities: F32, ordinals: U32) -> I64:
-    """Return the order of matches by query, the most similar first, then by ordinal."""
+    """Return the order of matches by query, then most similar first, then by ordinal."""
     if len(queries) < SORTED_LEAST:
         return np.lexsort((ordinals, -similarities, queries))
     positions = np.arange(len(queries), dtype=np.uint32)
     kernel.sort(ordinals.astype(np.uint64), positions)
-    # The bits of floats ascend with their amount, and those of negative ones have the first bit.
+    # The bits of a float ascend with its absolute value, and the first bit is set if it is
+    # negative.
     bits = (similarities[positions] + np.float32(0)).view(np.uint32)  # not -0
     far = np.where(bits >> np.uint32(31), bits, ~bits & np.uint32(2**31 - 1))
     kernel.sort(queries[positions].astype(np.uint64) << np.uint64(32) | far, positions)
@@ -96,7 +97,7 @@ def joined(parts: list[Rows]) -> Rows:
 
 
 def gathered(count: int, parts: Sequence[tuple[I64, Rows]]) -> Rows:
-    """Return the rows of `count` queries; each part has the positions of some queries, and theirs.
+    """Return the rows of `count` queries; each part has positions of queries and their rows.
 
     A query is in one part at most, and has no match if it is in none.
     """
@@ -106,14 +107,14 @@ def gathered(count: int, parts: Sequence[tuple[I64, Rows]]) -> Rows:
 
 
 def merged(count: int, parts: Sequence[tuple[I64, Rows]], *, by_similarity: bool) -> Rows:
-    """Return the matches of `count` queries, each once, of every query the best first.
+    """Return the distinct matches of `count` queries, best first for each query.
 
-    Each part has the positions of some queries, and their rows.
+    Each part has positions of queries, and their rows.
     """
     queries, every = _together(parts)
     far = -every.similarities if by_similarity else every.distances
     order = np.lexsort((every.ordinals, far, queries))
-    # A match that was found twice is there twice in a row.
+    # A match that was found twice appears twice in a row.
     again = (np.diff(queries[order], prepend=-1) == 0) & (
         np.diff(every.ordinals[order], prepend=0) == 0
     )

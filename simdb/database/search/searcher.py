@@ -1,7 +1,7 @@
-"""Searcher: what the reading verbs ask, one state or those of many shards, and how answers merge.
+"""Searcher: one state or the states of many shards, for reading verbs, and merging of answers.
 
-A verb is a function of a state, and a way to merge what the function returns for each of several
-states.  A `State` is itself a searcher of one state, so a database with no shards merges nothing.
+A verb consists of a function of a state, and a way to merge its results for several states.  A
+`State` is itself a searcher of one state, so a database with no shards merges nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ Ordinals = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 class Searcher(Protocol):
     """One state, or the states of many shards, for a `with` statement.
 
-    `threads`: how many threads the verb that asks may spread its work over.
+    `threads`: the number of threads for the verb.
     """
 
     threads: int
@@ -51,33 +51,33 @@ class Searcher(Protocol):
         """End the states."""
 
     def choose(self, values: FieldValues) -> "Searcher":
-        """Search only documents with these values of fields from now on, or all for none."""
+        """From now on, search only documents with these values of fields; all for none."""
 
     def each(self, function: Callable[[State], Result]) -> Iterable[tuple[int, Result]]:
-        """Yield the number of one state after the other and what `function` returns for it."""
+        """Yield the number of each state in turn, and the result of `function` for it."""
 
     def every(self, function: Callable[[State], Result]) -> list[tuple[int, Result]]:
-        """Return the number of each state and what `function` returns for it, in threads."""
+        """Return the number of each state and the result of `function` for it, in threads."""
 
     def routed(
         self, queries: Asked, function: Callable[[State, I64], Result], *, in_turn: bool = False
     ) -> Iterable[tuple[int, I64, Result]]:
-        """Yield, for each state that can have matches of some queries, what `function` returns.
+        """Yield the result of `function` for each state that can match some of the queries.
 
-        Before it are the number of the state and the positions of these queries, with which
-        `function` is called.  `in_turn`: a state is asked when the answer of the one before is
-        taken; otherwise all are asked in threads.
+        Each item has the number of the state, the positions of these queries, and the result.
+        `function` takes the state and the positions.  `in_turn`: a state is asked only when the
+        previous answer was taken; otherwise all are asked in threads.
         """
 
     def ask(self, number: int, function: Callable[[State], Result]) -> Result:
-        """Return what `function` returns for one state."""
+        """Return the result of `function` for one state."""
 
     def numbers_of(self, ids: list[Id]) -> I64:
         """Return the number of the state that has each document, if it is stored."""
 
 
 class Queries(NamedTuple):
-    """Documents as queries, or the `ids` of stored ones, and how they are read."""
+    """A set of queries: documents or the `ids` of stored ones, and the settings to sketch them."""
 
     how: incoming.Sketching
     documents: Any = None
@@ -112,9 +112,9 @@ Part = tuple[int, Any, Result]
 def parts_by_ids(
     searcher: Searcher, ids: list[Id], function: Callable[[State, list[Id]], Result]
 ) -> list[Part[Result]]:
-    """Return what `function` returns for the ids of each state that has some; at least one part.
+    """Return the results of `function` for the ids of each state that has some; at least one part.
 
-    NotFoundError for the first unknown id, if the function raises it for any.
+    Raises NotFoundError for the first unknown id, if the function raises it for any id.
     """
     if isinstance(searcher, State):
         return [(0, slice(None), function(searcher, ids))]
@@ -126,7 +126,7 @@ def parts_by_ids(
             some = [ids[at] for at in places]
             found.append((number, places, searcher.ask(number, partial(_of_ids, function, some))))
     except NotFoundError:
-        if function is stored.are_stored:  # then a shard is missing, and not a document
+        if function is stored.are_stored:  # a shard is missing, not a document
             raise
         is_known = in_order(parts_by_ids(searcher, ids, stored.are_stored))
         stored.refuse_unknown(ids[int(np.argmin(is_known))])
@@ -156,7 +156,7 @@ def stored_queries(searcher: Searcher, ids: list[Id]) -> tuple[Sketches, Ordinal
 
 
 def drawn_ids(searcher: Searcher, count: int, seed: int, *, is_weighted: bool) -> list[Id]:
-    """Draw ids at random: those that one database with all documents would draw."""
+    """Draw random ids, the same as from one database with all documents."""
     counts = list(searcher.each(partial(stored.feature_count, is_weighted=is_weighted)))
     ends = np.cumsum([found for _, found in counts])
     chosen = stored.drawn(int(ends[-1]), count, seed)
@@ -170,7 +170,7 @@ def drawn_ids(searcher: Searcher, count: int, seed: int, *, is_weighted: bool) -
 
 
 def of_all(number: int, ordinals: Ordinals) -> Ordinals:
-    """Return the ordinals of documents of one state among those of all states."""
+    """Return ordinals in all states, for ordinals in one state."""
     return (np.uint64(number) << ORDINAL_BITS) + ordinals.astype(np.uint64) if number else ordinals
 
 
@@ -182,11 +182,11 @@ def merged_matches(
     limit: int | None,
     left_out: Ordinals | None = None,
 ) -> Matches:
-    """Return the matches of `count` queries in all states; `parts`: of each, in their order.
+    """Merge the matches of `count` queries in all states; `parts`: of each state, in order.
 
-    `by_similarity` bool[count]: whether similarity decides for each query, or distance; None if
-    containment does.  `limit`: at most this many for each query, as in each part.  `left_out`: for
-    each query, the ordinal of the document that it is itself.
+    `by_similarity` bool[count]: whether similarity ranks the matches of each query, or distance;
+    None if containment does.  `limit`: the most matches of each query, as in each part.
+    `left_out`: the ordinal of each query, which is stored itself.
     """
     joined = joined_matches([part.matches for part in parts])
     ordinals = np.concatenate([of_all(number, each.ordinals) for number, _, each in parts])
@@ -210,7 +210,7 @@ def merged_matches(
 
 
 def joined_matches(slices: Sequence[Matches]) -> Matches:
-    """Return the matches of consecutive queries as one object; there is at least one."""
+    """Return the matches of consecutive queries as one object; at least one slice is needed."""
     if len(slices) == 1:
         return slices[0]
     found = Matches(
@@ -228,7 +228,7 @@ def joined_matches(slices: Sequence[Matches]) -> Matches:
 
 
 def best_first(parts: Iterable[Sequence[Match]], *, by_similarity: bool) -> list[Match]:
-    """Return the matches of one query in all states, given in the order of the states."""
+    """Merge the matches of one query in all states; `parts` are in the order of the states."""
     far = (lambda match: -(match.similarity or 0.0)) if by_similarity else attrgetter("distance")
     return sorted(chain.from_iterable(parts), key=far)
 

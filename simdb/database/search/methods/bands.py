@@ -83,9 +83,9 @@ def first_in_band(state: State, criterion: Criterion, couples: Couples, band: in
 def joining(
     state: State, criterion: Criterion, plan: Plan, forest: kernel.Forest
 ) -> Iterator[Couples]:
-    """Yield matching pairs that connect what all pairs of `links` connect; see `Method`.
+    """Yield matching pairs that connect all documents that `links` would connect; see `Method`.
 
-    The documents of each band's buckets are compared until all that match are connected.
+    The buckets of each band are compared until all documents that match are connected.
     """
 
     def buckets(band: int) -> Buckets:
@@ -98,16 +98,16 @@ def joining(
 
 
 def _compared(state: State, criterion: Criterion, band: int, left: U32, right: U32) -> Couples:
-    """Return the pairs of documents with one key of a band that match, and share no earlier band.
+    """Return the matching pairs, of documents with one key of a band, that share no earlier band.
 
-    An earlier band has compared the others.
+    Pairs that share an earlier band were compared there.
     """
 
     def compare(part: slice) -> Couples:
         one, other = np.minimum(left[part], right[part]), np.maximum(left[part], right[part])
         unknown = np.zeros(len(one), np.uint8), np.full(len(one), np.nan, np.float32)
         couples = Couples(one, other, *unknown)
-        # In the first band there is no earlier one to ask for.
+        # The first band has no earlier band to check.
         if band == 0:
             return measured(state, criterion, couples)
         return first_in_band(state, criterion, couples, band)

@@ -40,7 +40,8 @@ from simdb.database.state.state import State
 from simdb.plan import Criterion
 from simdb.storage import Table, layout
 
-# Documents that are compared with all others first, to meet crowds, and the most before all are.
+# Number of documents that are first compared with all others to find crowds, and its limit, beyond
+# which all are compared.
 PIVOTS, PIVOTS_MOST = 4, 32
 
 
@@ -75,13 +76,13 @@ def search_one(
 ) -> list[Match] | Rows | None:
     """Return the matches of one document with weights, best first; None if vectors are scanned.
 
-    Of many candidates the matches are returned as `Rows`.
+    Returns `Rows` if there are many candidates.
     """
     if scans_vectors(plan):
-        return None  # it takes so long that nothing else counts
+        return None  # a scan takes so long that the fast form saves nothing
     is_measured, most = criterion.similarity is not None, 1 if first == 1 else limit
     judging = judged_by(sketches.vectors, plan.distance, plan.firm_distance)
-    # The first candidate need not match, but of some in a crowd one usually does.
+    # The first candidate may not match, but one of several in a crowd usually does.
     enough = SURE_SHARE if is_measured and first == 1 else first
     found = search_bits(state, int(sketches.bits[0]), plan, enough, judging)
     if is_measured and isinstance(found, list) and 0 < enough <= len(found):
@@ -137,7 +138,7 @@ def compared(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples
 def joining(
     state: State, criterion: Criterion, plan: Plan, forest: kernel.Forest
 ) -> Iterator[Couples] | None:
-    """Return matching pairs that connect what all pairs of `links` connect; see `Method`."""
+    """Return matching pairs that connect all documents that `links` would connect; see `Method`."""
     if plan.distance == FINGERPRINT_BITS or len(forest.parents) < Crowds(forest).least:
         return None
     return _without_crowds(state, criterion, plan, forest)
@@ -146,7 +147,7 @@ def joining(
 def links_among(state: State, criterion: Criterion, plan: Plan, ordinals: U32) -> Iterator[Couples]:
     """Yield the matching pairs among some documents, by position: every two are compared.
 
-    The similarities are known if the criterion has one.
+    Similarities are measured if the criterion has one.
     """
     bits = state.column(layout.FINGERPRINT, ordinals)
     table = Table(bits, np.arange(len(ordinals), dtype=np.uint32))
@@ -171,11 +172,11 @@ def scanned(state: State, plan: Plan) -> int | None:
 def _without_crowds(
     state: State, criterion: Criterion, plan: Plan, forest: kernel.Forest
 ) -> Iterator[Couples]:
-    """Yield matching pairs; the members of a crowd are compared with documents outside it only.
+    """Yield matching pairs; members of a crowd are compared only with documents outside it.
 
-    A few documents from everywhere are compared with all others, and then twice as many each time
-    of those that are in no crowd by then, until all others are in crowds.  If no crowd is met soon,
-    all are compared in their order.
+    A sample of the documents is compared with all others.  The next sample has twice the size and
+    is drawn from the documents that are in no crowd, until none is left.  If no crowd is found
+    soon, all documents are compared in their order.
     """
     left, count = _searched(state, criterion, plan), PIVOTS
     while True:
@@ -189,7 +190,7 @@ def _without_crowds(
             return
         is_left = np.ones(len(left.ordinals), np.bool_)
         is_left[outside[:: max(1, len(outside) // count)]] = False
-        # The chosen documents come first: each is compared with all documents after it.
+        # The chosen documents precede the rest, since each is compared with all documents after it.
         ordered = left.chosen(np.argsort(is_left, kind="stable"))
         yield from _swept(state, criterion, plan, ordered, len(is_left) - int(is_left.sum()))
         left, count = left.chosen(is_left), 2 * count
@@ -209,7 +210,7 @@ def _without_crowds(
 def _swept(
     state: State, criterion: Criterion, plan: Plan, ordered: Searched, rows: int | None = None
 ) -> Iterator[Couples]:
-    """Return the matching pairs of documents; `rows`: only those with one of the first."""
+    """Return the matching pairs; `rows`: only pairs with one of the first `rows` documents."""
     table = Table(ordered.fingerprints, ordered.ordinals)
     swept = sweep_table(
         table, [0], plan.distance, threads=state.threads, rows=rows, judging=ordered.judging
@@ -220,7 +221,7 @@ def _swept(
 def with_distances(
     state: State, sketches: Sketches, offsets: I64, ordinals: U32, similarities: F32
 ) -> Rows:
-    """Return measured documents with their distances."""
+    """Return the rows of measured documents, with their distances."""
     bits = np.repeat(sketches.bits, np.diff(offsets))
     differing = bits ^ state.column(layout.FINGERPRINT, ordinals)
     return Rows(offsets, ordinals, np.bitwise_count(differing), similarities)
@@ -237,7 +238,7 @@ def _candidates(
 
 
 def _judged_among(state: State, ordinals: U32, plan: Plan) -> Judging | None:
-    """Return by which signs stored documents judge others; see `judged_by`."""
+    """Return the bits by which stored documents judge others; see `judged_by`."""
     if plan.firm_distance is None:
         return None
     vectors = state.vectors(ordinals).gather(ordinals)
@@ -245,7 +246,7 @@ def _judged_among(state: State, ordinals: U32, plan: Plan) -> Judging | None:
 
 
 def _searched(state: State, criterion: Criterion, plan: Plan) -> Searched:
-    """Return the documents that are compared with each other."""
+    """Return the documents to compare with each other."""
     every = searched(state, is_measured=criterion.similarity is not None)
     return every._replace(judging=_judged_among(state, every.ordinals, plan))
 

@@ -19,7 +19,7 @@ from simdb.database.state.state import State
 from simdb.plan import NOT_READ, Criterion, HashParts
 from simdb.storage import LeftOut, Run, Table, layout
 
-# So many pairs are compared at a time.
+# Number of pairs that are compared in one step.
 COMPARED_PAIRS = 1 << 16
 
 
@@ -133,7 +133,7 @@ def nearest(state: State, sketches: Sketches, k: int, by_similarity: bool) -> Ro
 
 
 def _with_later(vectors: Any, own: U32, distance: int, skip: LeftOut) -> Couples:
-    """Return the pairs of some hashes and each with a greater ordinal, by the first ordinal."""
+    """Return the pairs of each hash in `own` with hashes of greater ordinals, by left ordinal."""
     hashes = vectors.gather(own)
     offsets, right, distances = vectors.within(hashes, distance=distance, skip=skip, after=own)
     left = np.repeat(own, np.diff(offsets))
@@ -141,7 +141,7 @@ def _with_later(vectors: Any, own: U32, distance: int, skip: LeftOut) -> Couples
 
 
 def _rows(found: tuple[I64, U32, Array], first: int = 0) -> Rows:
-    """Return offsets, ordinals and distances as rows; the first of each query if `first` is 1."""
+    """Return offsets, ordinals and distances as rows; if `first` is 1, one row for each query."""
     rows = Rows(*found, _unknown(len(found[1])))
     return rows.limited(1) if first == 1 else rows
 
@@ -160,7 +160,7 @@ def _near(state: State, couples: Couples, distance: int) -> Couples:
 
 
 def _reached_before(state: State, couples: Couples, plan: Plan, part: int) -> Bools:
-    """Return which couples a table of an earlier part reaches: bool[n]."""
+    """Return whether a table of an earlier part reaches each couple: bool[n]."""
     keying: HashParts = state.keying  # type: ignore[assignment]
     is_before = np.zeros(len(couples), np.bool_)
     if part == 0 or not len(couples):

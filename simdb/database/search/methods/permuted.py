@@ -46,7 +46,7 @@ from simdb.database.state.state import State
 from simdb.plan import WINDOW, Criterion, swept_masks, tables_read
 from simdb.storage import Run, Table
 
-# This many entries, and what is computed from them, stay in the second-level cache.
+# Number of entries that, with the values computed from them, fit into the second-level cache.
 PART_ENTRIES = 1 << 14
 
 
@@ -96,8 +96,8 @@ def find_neighbours(
 ) -> Iterator[tuple[U32, U32, U8]]:
     """Yield positions left < right and distances of the pairs within `distance`, in chunks.
 
-    In at least one of `rotations` sorted orders, the two of a pair are at most `window` places
-    apart.
+    In at least one of `rotations` sorted orders, both documents of a pair are at most `window`
+    places apart.
     """
     earlier: list[U32] = []
     for amount in rotation_amounts(rotations):
@@ -122,7 +122,7 @@ def find_neighbours(
 
 def tables(state: State, plan: Plan, run: Run) -> Iterator[Table]:
     """Yield the tables that a plan reads; see `tables_read`."""
-    if len(plan.table_flips) > len(state.kind.masks):  # those of the usual cut
+    if len(plan.table_flips) > len(state.kind.masks):  # flips of the usual cut
         return iter(state.kind.cut.of_run(run, state))
     read = tables_read(
         tuple(state.kind.masks), plan.table_flips, distance=plan.distance,

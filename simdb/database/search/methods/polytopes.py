@@ -31,11 +31,11 @@ from simdb.database.state.state import State
 from simdb.plan import Criterion, Problem, explained
 from simdb.storage import Delta, Run, Table, with_deleted
 
-# Documents that are this much less similar than candidates are near each other.
+# Documents count as near each other if they are at most this much less similar than candidates.
 NEARLY = 0.05
-# The most documents outside a group of near ones that are compared with all others as well.
+# With at most this number of documents outside a bunch, all documents are compared.
 BESIDE_BUNCH = 1 << 14
-VERTEX_BITS = (7, 6, 5, 4)  # of the numbers of the vertices, in the order of a header
+VERTEX_BITS = (7, 6, 5, 4)  # bits of each vertex number in a header, in order
 
 Chosen = Callable[[Couples], Couples]
 
@@ -67,9 +67,9 @@ def search_one(
 def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
     """Yield every matching pair once: each document of a run is looked up in all runs.
 
-    It is enough that one of two documents finds the other, so the thresholds are lower than those
-    of a query.  A pair that both find is left out when the later one finds it.  Documents of the
-    delta are looked up in the runs, and compared with each other.
+    One of two documents must find the other, so the thresholds are lower than for a query.  If both
+    find each other, the pair that the later document finds is dropped.  Documents of the delta are
+    looked up in the runs, and compared with each other.
     """
     rest = state.over(state.view.only([], state.delta))
     recent = searched(rest, is_measured=True).ordinals
@@ -84,10 +84,10 @@ def links(state: State, criterion: Criterion, plan: Plan) -> Iterator[Couples]:
 def joining(
     state: State, criterion: Criterion, plan: Plan, forest: kernel.Forest
 ) -> Iterator[Couples]:
-    """Yield matching pairs that connect what all pairs of `links` connect; see `Method`.
+    """Yield matching pairs that connect all documents that `links` would connect; see `Method`.
 
-    Documents that are in the component of the query are not measured, and the members of a crowd
-    are looked up in tables without the crowd.
+    Documents in the component of the query are not measured, and the members of a crowd are looked
+    up in tables without the crowd.
     """
     comparing, bunches = _bunches(state, criterion, plan)
     is_bunched, sealed = np.zeros(state.next_ordinal, np.bool_), []
@@ -102,8 +102,8 @@ def joining(
         yield from exhaustive.joining(within, criterion, comparing, forest) or ()
     rest = state.over(state.view.only([], state.delta))
     recent = searched(rest, is_measured=True).ordinals
-    # Recent documents that match each other come first: if they also match a crowd, the pairs of
-    # one of them connect all.
+    # Pairs among recent documents are yielded first: if these documents also match a crowd, the
+    # pairs of one of them then connect all.
     yield from _looked_up(state, rest, recent, _How(criterion, False, forest))
     for runs, stored in _runs_of(state, plan):
         alone = stored[~is_bunched[stored]]
@@ -111,7 +111,7 @@ def joining(
             crowds, how = Crowds(forest), _How(criterion, either, forest)
             yield from _looked_up(state, runs, ordinals, how, crowds=crowds)
             for members, is_member in chain(known, crowds.groups()):
-                # No name holds the tables without a crowd while the next ones are made.
+                # No variable holds these tables, so they are freed before the next ones are made.
                 yield from _looked_up(state, _without(runs, is_member, len(members)), members, how)
 
 
@@ -150,9 +150,10 @@ def find_probe(
 
 
 class _How(NamedTuple):
-    """How documents are looked up: by thresholds of a query, or of `either` of two documents.
+    """The settings of a look-up.
 
-    `forest`: matches in the component of the document are left out.
+    `either`: use the lower thresholds that suffice if either of two documents finds the other.
+    `forest`: omit matches in the component of the query.
     """
 
     criterion: Criterion
@@ -191,10 +192,10 @@ def _looked_up(
     *,
     crowds: Crowds | None = None,
 ) -> Iterator[Couples]:
-    """Yield documents with their matches in `among`, themselves left out, batch by batch.
+    """Yield documents with their matches in `among`, except themselves, batch by batch.
 
-    `ordinals`: documents of `state`.  `crowds`: puts off the documents that are in crowds.
-    `choose` returns the pairs that are yielded; None for all.
+    `ordinals`: documents of `state`.  `crowds`: postpones documents that are in crowds.  `choose`:
+    selects the pairs to yield; None for all.
     """
     batches = Batches(ordinals, state.threads, None if crowds is None else 1)
     for batch in batches:
@@ -223,9 +224,9 @@ def _bunches(
 ) -> tuple[Plan, list[tuple[U32, Bools]]]:
     """Return groups of documents that are near each other, and the plan that compares them.
 
-    Such documents meet each other in every table, whether they match or not, so comparing each with
-    all others takes less time.  Of each large group, return its members, and which ordinals they
-    are.  Some documents from everywhere are looked up to find the groups.
+    Members of a group meet in every table, whether they match or not, so comparing all of them
+    takes less time.  Returns for each large group its members, and a mask of its ordinals.  A
+    sample of the documents is looked up to find the groups.
     """
     near = kernel.Forest(state.next_ordinal)
     every = searched(state, is_measured=True).ordinals
@@ -248,9 +249,9 @@ def _bunches(
 
 
 def _runs_of(state: State, plan: Plan) -> Iterator[tuple[State, U32]]:
-    """Yield states of the runs alone, each with some of the tables, and the documents of the runs.
+    """Yield states with only the runs and some of the tables, and the documents of the runs.
 
-    A match in any of the states is a match.
+    A match in any of these states counts.
     """
     nothing = Delta(state.delta.stop, state.width, state.keying).view()
     runs = state.over(state.view.only(state.runs, nothing))
@@ -260,9 +261,9 @@ def _runs_of(state: State, plan: Plan) -> Iterator[tuple[State, U32]]:
 
 
 def _without(state: State, is_left_out: Bools, query_count: int) -> State:
-    """Return a state in which `query_count` searches find no document that is left out.
+    """Return a state for `query_count` searches without the documents of `is_left_out`.
 
-    The tables stay whole if passing over those documents costs less than copying the tables.
+    If passing over these documents costs less than copying the tables, `state` itself is returned.
     """
     if query_count * int(np.count_nonzero(is_left_out)) < len(is_left_out):
         return state
@@ -272,7 +273,7 @@ def _without(state: State, is_left_out: Bools, query_count: int) -> State:
 
 
 def _first_found(state: State, runs: State, how: _How, found: Couples) -> Couples:
-    """Return the pairs that no document found before; the earlier of two documents comes first.
+    """Return the pairs that were not found before, with the earlier document on the left.
 
     `found`: queries of `state` with their matches in `runs`.
     """
@@ -282,7 +283,7 @@ def _first_found(state: State, runs: State, how: _How, found: Couples) -> Couple
     is_new = np.ones(len(found), np.bool_)
 
     def leave_out(which: Bools, left: U32, right: U32, tables: int) -> None:
-        """Leave out pairs, of `which`, whose left document finds the right one in some tables."""
+        """Drop the pairs in `which` whose left document finds the right one in `tables` tables."""
         some = np.flatnonzero(which & is_new) if tables else ()
         if not len(some):
             return
@@ -299,7 +300,8 @@ def _first_found(state: State, runs: State, how: _How, found: Couples) -> Couple
     tables = kinds.searched_tables(runs.view)
     leave_out(is_new, later, earlier, tables.start)
     if how.either:
-        # In the tables of this state the earlier document asks first; in those before, both did.
+        # Earlier tables report a pair if either document finds the other there.  In the tables of
+        # this state, the earlier document reports a pair if it finds the later one.
         is_first = found.left == earlier
         leave_out(is_first, earlier, later, tables.start)
         leave_out(~is_first, earlier, later, tables.stop)

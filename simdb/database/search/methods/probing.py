@@ -69,8 +69,8 @@ def probe_of(
 ) -> Probe | None:
     """Return the first probe of a fingerprint with these `levels` that reaches a stored one.
 
-    `masks`: the leading bits of each table.  `distance`: the most bits that a probe in the order of
-    VOSH flips.
+    `masks`: the leading bits of each table.  `distance`: limit on the bits that a probe in the
+    order of VOSH flips.
     """
     for table, mask in enumerate(masks[: probing.tables]):
         header = header_mask(mask, probing.header_bits)
@@ -108,9 +108,9 @@ def _candidates(
 def _rank_in_order(
     probing: Probing, levels: U8, order: list[int], flipped: tuple[int, ...], distance: int
 ) -> int | None:
-    """Return the place of a set of bits among those that are tried in order; None if it is not.
+    """Return the rank of a set of bits among the sets tried in order; None if it is not tried.
 
-    `order`: the bits of the header, as they lie in it.
+    `order`: the bits of the header, in its order.
     """
     price = {bit: int(probing.costs[levels[bit]]) for bit in order}
     ranked = sorted((bit for bit in order if price[bit] != NEVER), key=price.__getitem__)
@@ -125,7 +125,7 @@ def _rank_in_order(
 def _rank_by_cost(
     probing: Probing, levels: U8, header: int, flipped: tuple[int, ...], theta: int
 ) -> int | None:
-    """Return the rank of a set of bits by its cost; None if it costs more than is tried."""
+    """Return the rank of a set of bits by its cost; None if it costs too much to be tried."""
     costs = [int(probing.costs[levels[bit]]) for bit in flipped]
     if not flipped:
         return 1
