@@ -1,19 +1,20 @@
-"""Claims: store each document that no stored document matches.
+"""Claims: stores each document that no stored document matches.
 
-Documents are taken in groups.  A group is looked up among the stored and staged documents,
-and compared with those documents of the group whose ids are stored already, so that a group that is
-claimed again matches what it matched before, and with those that match nothing stored.  Then they
-are decided one by one, since a document that is not stored must not keep the next one out.  What is
-refused is remembered until the call ends, so that its copies are refused, too.
+Documents are taken in groups.  A group is looked up among the stored and staged documents.  It is
+also compared with the documents of the group whose ids are stored already, so that a group that is
+claimed again matches the same documents.  Last, it is compared with the documents of the group that
+match nothing stored.  Then documents are decided one by one, since a refused document must not keep
+the next one out.  Refused documents are remembered until the call ends, so that their copies are
+refused, too.
 
-Only documents that stay can keep others out.  So where a document matches many others of its group,
-some documents at a time are compared with each other; those that none before them keeps out stay,
-and the whole group is compared with them.
+Only documents that stay can keep others out.  So if a document matches many others of its group,
+one batch of documents after the other is compared with itself.  Documents that no earlier document
+keeps out stay, and the whole group is compared with them.
 
-Tables find a share of the matches, and comparing one by one finds all of them.  So a call can
-refuse a document while its match is in the delta, and miss the same match for an equal document
-after the delta was sealed.  The call remembers what it has refused: a document with an equal sketch
-is compared with the match that was found before.
+Tables find a share of the matches, and comparing one by one finds all of them.  So a call could
+refuse a document while its match is in the delta, and miss this match for an equal document after
+the delta was sealed.  Therefore it remembers refusals: a document with an equal sketch is compared
+with the match that was found before.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,34 +50,35 @@ from simdb.storage import Delta, DeltaView, StoredBatch, is_deleted
 if TYPE_CHECKING:
     from simdb.database.search.judge import Judge, Texts
 
-# At first so many candidates of a document are enough; a document with fewer matches than one in
-# `SURE_SHARE` of them has no others.
+# Number of candidates of a document that suffice at first.  If fewer than one in `SURE_SHARE` of
+# this number match, there are no other matches.
 MATCHES_FIRST = 128
-# So many documents are then compared with each other first; later, so many for each one that stays.
+# Size of the first batch of documents that are compared with each other.  Each later batch has at
+# most GROWTH documents for each document of the batch before that stays.
 COMPARED_FIRST = 64
 GROWTH = 8
-# So many documents are compared with those before them by one thread at a time.
+# Number of documents that one thread compares with earlier ones in one step.
 COMPARED_MOST = 512
-# An array is joined with the one before it unless that is so many times larger.
+# An array is joined with the one before it, unless that is larger by this factor.
 PART_GROWTH = 2
-# Of the matches that documents with one fingerprint had, so many are taken.
+# Limit on the matches that are taken for each refused fingerprint.
 LEADERS_MOST = 64
 
-# The first group is small, so that later ones find what all documents are copies of; and all are,
-# where comparing documents with each other, or judging their texts, costs much.
+# The first group is small, so that later groups find the documents that many others copy.  All
+# groups are small if it is expensive to compare documents or to judge their texts.
 GROUP_FIRST = 1024
 GROUP_DOCUMENTS = 8192
-# So many documents are looked up at a time, whose candidates may be many.
+# Number of documents that are looked up in one step, since they may have many candidates.
 LOOKED_UP = 1024
-# Fewer of them are not worth a thread.
+# Fewer documents are not worth a thread.
 LOOKED_UP_LEAST = 512
-# To gather tables costs as much for so many stored documents as it saves for one that is looked up.
+# Gathering tables pays up to this number of stored documents for each one looked up.
 GATHERED_STORED = 32
-# The plan of a call is made again when there are so many times the documents.
+# A call makes its plan again when the number of documents has grown by this factor.
 PLANNED_GROWTH = 2
-# So many candidates of a document are enough if some of them match: see `Method`.
+# Number of candidates of a document that suffice if some of them match; see `Method`.
 MATCHES_ENOUGH = 64
-# So many candidates of a document, the most similar ones, are judged by their texts at first.
+# Number of candidates of a document, most similar first, that are judged by texts at first.
 JUDGED_FIRST = 64
 
 
@@ -87,7 +89,7 @@ def matches_among(
     criterion: Criterion,
     confirm: Callable[..., Rows] | None,
 ) -> Rows:
-    """Return the matches of each document with `undecided` ones before it, as positions in `group`.
+    """Return the matches of each document with earlier `undecided` ones, as positions in `group`.
 
     Matches with a document that an earlier undecided document keeps out may be missing.  `confirm`:
     returns the matches of a group that texts confirm; None if the criterion alone decides.
@@ -151,7 +153,7 @@ def matches_in(
 ) -> Rows:
     """Return the matches of each query among the documents of a batch, as positions in the batch.
 
-    `first`: so many matches of each query are enough, as for `lookup.search`.
+    `first`: number of matches of each query that suffice, as for `lookup.search`.
     """
     view = stored.view(0, state.keying)
     among = _over(state, view, state.threads)
@@ -161,12 +163,13 @@ def matches_in(
 class Referee:
     """A judge of the matches of the documents of one call, which have no ordinals yet.
 
-    To the judge, an undecided document has the ordinal that it would have if all documents before
-    it in its group were stored.  `stored`: the positions in the call of what is stored by now.
+    For the judge, an undecided document has the ordinal that it would have if all documents before
+    it in its group were stored.  `stored`: the positions in the call of the documents stored by
+    now.
     """
 
     def __init__(self, judge: "Judge", documents: Sequence[Any], next_ordinal: int) -> None:
-        """Let `judge` decide about `documents`; its texts are those of documents stored before.
+        """Let `judge` decide about `documents`; it has the texts of documents stored before.
 
         `next_ordinal`: the ordinal of the first document of the call to be stored.
         """
@@ -177,7 +180,7 @@ class Referee:
 
     @property
     def counts(self) -> Verification:
-        """What the texts have decided so far."""
+        """The counts of decisions by texts so far."""
         return self._judge.counts
 
     def confirmed(self, state: State, places: I64, rows: Rows, *, is_inside: bool = False) -> Rows:
@@ -199,7 +202,7 @@ class Referee:
     def _texts(self, places: I64, state: State, ordinals: U32) -> list[Any]:
         """Return the texts of documents stored before the call, in it, and of undecided ones.
 
-        A document that is no text and no list of tokens, but a ready sketch, has none.
+        A document that is a ready sketch has no text.
         """
         before, count = int(np.searchsorted(ordinals, self._first)), len(self.stored)
         positions = (
@@ -220,9 +223,10 @@ def refereed(
     *,
     is_exact: bool,
 ) -> tuple[Criterion, Referee | None]:
-    """Return by what stored matches of `documents` are found, and who confirms them, if any does.
+    """Return the criterion for stored matches of `documents`, and the referee that confirms them.
 
-    `is_exact`: texts decide, those of stored documents by `texts`.
+    `is_exact`: texts decide, and `texts` has the texts of stored documents.  The referee is None if
+    the criterion alone decides.
     """
     found = criterion_of(state.store.options, sketches, question, state.counts.content)
     criterion, judge = search.judge.judging(state, found, question, texts, is_exact=is_exact)
@@ -234,7 +238,7 @@ class Refusals:
 
     def __init__(self) -> None:
         """Begin without any."""
-        # Sorted by fingerprint, then by ordinal, each pair once in each part.
+        # Each part is sorted by fingerprint, then by ordinal, and has each pair once.
         self._parts: list[tuple[U64, U32]] = []
 
     def note(self, fingerprints: U64, ordinals: U32) -> None:
@@ -248,12 +252,12 @@ class Refusals:
         self._parts.append(part)
 
     def leaders(self, fingerprints: U64) -> tuple[I64, U32]:
-        """Return which of the documents have a fingerprint that was refused, and its matches.
+        """Return the positions of documents with a refused fingerprint, and its matches.
 
         Positions and ordinals ascend, each once.
         """
         queries, ordinals = [np.empty(0, np.int64)], [np.empty(0, np.uint32)]
-        # In order, so that neighbours are found in the same place.
+        # Sorted, so that neighbours are found in the same place.
         order = np.arange(len(fingerprints), dtype=np.uint32)
         fingerprints = fingerprints.copy()
         kernel.sort(fingerprints, order)
@@ -270,16 +274,16 @@ class Refusals:
 
 
 def _over(state: State, delta: DeltaView, threads: int) -> State:
-    """Return a state of the documents of `delta` alone."""
+    """Return a state with only the documents of `delta`."""
     among = state.over(View([], delta, None, state.kind, None)).choose(())
     among.threads = threads
     return among
 
 
 def _note_staying(stays: Bools, some: I64, matches: Sequence[Rows]) -> None:
-    """Note which of `some` documents match no document before them that stays."""
+    """Note which documents of `some` match no earlier document that stays."""
     is_open = np.any([np.diff(rows.offsets)[some] > 0 for rows in matches], axis=0)
-    # What matches nothing stays, whatever becomes of the others.
+    # A document that matches nothing stays in any case.
     stays[some[~is_open]] = True
     for at in some[is_open].tolist():
         stays[at] = not any(
@@ -288,7 +292,7 @@ def _note_staying(stays: Bools, some: I64, matches: Sequence[Rows]) -> None:
 
 
 def _sorted(fingerprints: U64, ordinals: U32) -> tuple[U64, U32]:
-    """Return pairs by fingerprint, then by ordinal, each once."""
+    """Return the distinct pairs, by fingerprint, then by ordinal."""
     places = np.arange(len(ordinals), dtype=np.uint32)
     kernel.sort(ordinals.astype(np.uint64), places)
     fingerprints, ordinals = fingerprints[places], ordinals[places]
@@ -306,10 +310,10 @@ def add_new(
     progress: Progress | None,
     referee: Referee | None,
 ) -> Matches:
-    """Stage the documents of `batch` that are new; returns the best match of each of the rest.
+    """Stage the documents of `batch` that are new; return the best match of each of the rest.
 
-    `conflicts` decides about documents whose ids are stored; `referee` decides what matches, if
-    that is not the criterion alone.
+    `conflicts` decides about documents whose ids are stored.  `referee` decides which pairs match;
+    None leaves this to the criterion.
     """
     staging, report = writing.staging, report_of(progress)
     current = conflicts.chosen(writing.current)
@@ -362,7 +366,7 @@ def add_new(
 def find_stored(
     state: State, sketches: Sketches, criterion: Criterion, referee: Referee | None = None
 ) -> Matches:
-    """Return a match of each document that a stored one matches, and store nothing."""
+    """Return a stored match of each document that has one, and store nothing."""
     found: list[Rows] = []
     for start in range(0, max(len(sketches), 1), GROUP_DOCUMENTS):
         places = np.arange(start, min(start + GROUP_DOCUMENTS, len(sketches)))
@@ -376,8 +380,8 @@ def find_stored(
 def gathered_of(state: State, criterion: Criterion, expected: float) -> Sealed | None:
     """Return the tables of all documents in runs, gathered for about `expected` look-ups.
 
-    As many tables as cost least; None if the look-ups are not worth it.  See
-    `database/state/kinds.py`.
+    The number of tables is the one that costs least.  Returns None if the look-ups do not pay for
+    gathering; see `database/state/kinds.py`.
     """
     view, source = state.view, state.source
     if expected * GATHERED_STORED < view.delta.start or state.plan(criterion).method != POLYTOPE:
@@ -389,10 +393,10 @@ def gathered_of(state: State, criterion: Criterion, expected: float) -> Sealed |
 
 
 class _Earlier:
-    """The documents in runs before a call, in gathered tables where these are worth it."""
+    """The documents in runs before a call, in gathered tables if these pay."""
 
     def __init__(self, state: State, criterion: Criterion, expected: int) -> None:
-        """Gather the tables of `state`, if that is worth it for `expected` look-ups."""
+        """Gather the tables of `state`, if that pays for `expected` look-ups."""
         self._sealed = gathered_of(state, criterion, expected)
         self._stop, self._criterion = state.delta.start, criterion
         self._plan: Plan | None = None
@@ -421,7 +425,7 @@ class _Earlier:
     def look_up(self, state: State, batch: StoredBatch, chosen: I64) -> None:
         """Look up the `chosen` documents of a call in the gathered tables, if there are some.
 
-        All at once: a group has too few for many threads.
+        All are looked up at once, since a group has too few for many threads.
         """
         (whole, *later), plan = self._parts(state)
         if not later:
@@ -434,9 +438,10 @@ class _Earlier:
         self._matches = gathered(len(batch), [(chosen, rows)])
 
     def _parts(self, state: State) -> tuple[list[State], Plan | None]:
-        """Return states that have all documents together: those in gathered tables, and later ones.
+        """Return states that together have all documents, and the plan to follow in each of them.
 
-        And the plan to follow in each of them, if there are two.
+        If there are gathered tables, one state has their documents and another all later ones.
+        Otherwise one state has all, and the plan is None.
         """
         runs = [run for run in state.runs if run.info.stop <= self._stop]
         if self._sealed is None or runs[-1].info.stop != self._stop:
@@ -445,7 +450,7 @@ class _Earlier:
         whole = state.over(state.view.only(runs, nothing))
         later = state.over(state.view.only(state.runs[len(runs) :], state.delta))
         if self._plan is None or state.delta.stop > PLANNED_GROWTH * self._planned:
-            # To plan for each group would take a tenth of what one thread must do.
+            # Planning for each group would take a tenth of the time of one thread.
             self._plan, self._planned = state.plan(self._criterion), state.delta.stop
         return [whole.over(with_sealed(whole.view, self._sealed)), later], self._plan
 
@@ -453,7 +458,7 @@ class _Earlier:
 def _are_few_by_chance(state: State, criterion: Criterion) -> bool:
     """Return whether comparing all documents of a large group with each other costs little.
 
-    Fingerprints cost little, unless unlike documents are so often candidates that measuring them
+    It does for fingerprints, unless unlike documents are so often candidates that measuring them
     costs more than comparing.
     """
     if state.kind.stores != FINGERPRINTS:
@@ -468,8 +473,9 @@ def _decide(
 ) -> tuple[I64, Rows]:
     """Return the positions of the documents to store, and the best match of each of the rest.
 
-    Rows are best first.  `earlier`: the matches of each document among those before it in its
-    group, as positions.  Those of them that are not stored keep nothing out, and have no ordinal.
+    Rows are best first.  `earlier`: the matches of each document among earlier documents of its
+    group, as positions.  Earlier documents that are not stored keep nothing out, and have no
+    ordinal.
     """
     is_refused = np.diff(stored.offsets) > 0
     best = stored.limited(1)
@@ -483,20 +489,20 @@ def _decide(
 
 
 def _better(left: Rows, right: Rows, criterion: Criterion) -> Rows:
-    """Return the better match of each document; of equal ones that of the lowest ordinal."""
+    """Return the better match of each document; of equally good ones, the lowest ordinal."""
     every, by_similarity = np.arange(len(left.offsets) - 1), criterion.similarity is not None
     both = merged(len(every), [(every, left), (every, right)], by_similarity=by_similarity)
     return both.limited(1)
 
 
 def _refuse_copies(is_refused: Bools, earlier: Rows) -> None:
-    """Refuse documents that match a document before them that is stored.
+    """Refuse documents that match an earlier document that is stored.
 
-    `is_refused`: those that match a document stored before, at the begin.
+    `is_refused`: at the begin, true for documents that match a document stored before.
     """
     queries, before = earlier.queries, earlier.ordinals
     is_open = np.diff(earlier.offsets) > 0
-    # What matches nothing before it is certainly stored, and most copies match such a document.
+    # A document that matches nothing before it is certainly stored, and most copies match one.
     is_refused[queries[~(is_open | is_refused)[before]]] = True
     for at in np.flatnonzero(is_open & ~is_refused).tolist():
         near = before[earlier.offsets[at] : earlier.offsets[at + 1]]
@@ -511,10 +517,10 @@ def stored_matches(
     confirm: Callable[..., Rows] | None,
     plan: Plan | None = None,
 ) -> Rows:
-    """Return the best match of each sketch, or some of the matches that texts confirm, best first.
+    """Return the best match of each sketch, or some matches that texts confirm, best first.
 
-    `among`: states that have all stored documents together.  `own`: the documents of the group that
-    are stored.  `confirm`: returns the matches of a group that texts confirm; None if the criterion
+    `among`: states that together have all stored documents.  `own`: the stored documents of the
+    group.  `confirm`: returns the matches of a group that texts confirm; None if the criterion
     alone decides.  `plan`: as for `lookup.search`.
     """
     count = len(sketches)
@@ -543,7 +549,7 @@ def matches_again(
     criterion: Criterion,
     confirm: Callable[..., Rows] | None,
 ) -> Rows:
-    """Return `rows`, and matches of documents without any among what refused their copies.
+    """Return `rows`, with matches of the rest among the documents that refused their copies.
 
     `confirm`: as for `stored_matches`.
     """
@@ -553,7 +559,7 @@ def matches_again(
     if not len(leaders):
         return rows
     some, count = unknown[again], len(sketches)
-    # Ids are in no search.
+    # These ids are not used in the search.
     stored = make_batch(EncodedIds([*range(len(leaders))]), stored_sketches(state, leaders))
     among = matches_in(state, stored, sketches.taken(some), criterion, first=MATCHES_ENOUGH)
     among.ordinals = leaders[among.ordinals]
@@ -566,7 +572,7 @@ def matches_again(
 def _judged(rows: Rows, confirm: Callable[..., Rows]) -> list[tuple[I64, Rows]]:
     """Return matches of each document that texts confirm, in parts as for `gathered`.
 
-    Candidates are judged best first, some at a time, until one is a match.
+    Candidates are judged best first, in growing batches, until one is a match.
     """
     every, parts = np.arange(len(rows.offsets) - 1), []
     size = JUDGED_FIRST
@@ -592,7 +598,7 @@ def _look_up(
 ) -> Rows:
     """Return the matches of sketches that are stored, best first; `first` as for `lookup.search`.
 
-    Tables alone can miss a match of `own`, that was found by comparing when both were new.
+    Tables alone can miss a match of `own` that was found by comparing when both were new.
     """
     every = np.arange(len(sketches))
     search = partial(lookup.search, first=first, plan=plan, most=LOOKED_UP, least=LOOKED_UP_LEAST)

@@ -2,21 +2,20 @@
 
 A few documents are appended to the delta.  If the delta would exceed `delta_documents`, it is
 sealed into a run, and merged with the small neighbours that the compaction policy names.  Each
-commit also does a part of the large merge that is unfinished, if there is one: the steps that are
-due for the documents that were inserted since the merge began (`steps_due` in
-`plan/compaction.py`); if none is due, it prepares the next step in memory.  Readers see all changes
-or none, because the manifest is part of the same transaction.
+commit also does a part of the unfinished large merge, if there is one.  It does the steps that are
+due for the documents inserted since the merge began (`steps_due` in `plan/compaction.py`).  If no
+step is due, it prepares the next step in memory.  Readers see all changes or none, because the
+manifest is part of the same transaction.
 
 Every commit that inserts also writes the grains of its documents as one passage run, merged with
-small older ones.  What is too much for one LMDB transaction is written ahead, a part in each
-commit: the manifest then names the first number that does not count.
+small older ones.  Grains that are too many for one LMDB transaction are written ahead, a part in
+each commit.  The manifest then names the first number that does not count.
 
-LMDB keeps all that a transaction writes in memory until it commits.  So new runs of many documents
-are written ahead (`Ahead`), some values in each commit, and nobody reads them: the manifest names
-the first of their numbers, and they count only when the last commit makes them live.  If it does
-not follow, the next commit of any process removes them.  Of each such run, the first commit stores
-states of no document, and the last one the true states.  So it can be told from other runs even if
-the manifest is lost.
+LMDB keeps all writes of a transaction in memory until it commits.  So new runs of many documents
+are written ahead (`Ahead`), some values in each commit.  The manifest names the first of their
+numbers, and nobody reads them until the last commit makes them live.  If it does not follow, the
+next commit of any process removes them.  For each such run, the first commit stores an empty column
+of states, and the last one the true states.  So it can be recognised even if the manifest is lost.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -62,16 +61,16 @@ from simdb.storage import (
     table_names,
 )
 
-# Besides the tables, the sub-databases that lose values when runs are sealed and merged.
+# Sub-databases, other than the tables, that lose values when runs are sealed and merged.
 DROPPED = frozenset({layout.IDS, layout.DOCUMENTS, layout.VOLATILITY, layout.DELTA})
-# Values wait until they have so many bytes together; LMDB copies them when they are written.
+# Bytes of values that wait to be written together; LMDB copies them when they are written.
 WAITING_BYTES = 1 << 24
 
 Result = TypeVar("Result")
 
-# A commit merges runs of so many entries together, 48 MB, and no more: that takes some 50 ms.
+# Limit on the entries of runs that a commit merges: 48 MB, which takes some 50 ms.
 MERGED_MOST = 1 << 22
-# More entries than that are written ahead of the commit that makes them live.
+# From this number of entries on, they are written ahead of the commit that makes them live.
 AHEAD_ENTRIES = 1 << 23
 
 
@@ -83,7 +82,7 @@ class Writer:
     transaction: Any
 
     def source(self) -> Source:
-        """Return what the transaction sees, with what it has written; see `Store.source`."""
+        """Return a source that sees the writes of this transaction; see `Store.source`."""
         return self.store.source(inside=self.transaction)
 
     def put(self, name: bytes, key: bytes, value: Any) -> None:
@@ -128,7 +127,7 @@ class Writer:
         return contents.read_manifest(self.store.environment, self.transaction)
 
     def put_calibration(self, manifest: Manifest, stored: dict[str, Any]) -> Manifest:
-        """Replace the stored calibration; returns the manifest with its new version."""
+        """Replace the stored calibration; return the manifest with its new version."""
         key = layout.CALIBRATION_KEY
         self.put(layout.META, key, codec.encode_object(layout.OBJECT_KINDS[key], key, stored))
         return replace(manifest, calibration=manifest.calibration + 1)
@@ -141,13 +140,13 @@ class Writer:
 def write(store: Store, change: Callable[[Writer], Result]) -> Result:
     """Return the result of `change`, which writes in one LMDB transaction.
 
-    `MapFull` if the map has no space for it.
+    Raises `MapFull` if the map has no space for it.
     """
     return store.environment.write(lambda transaction: change(Writer(store, transaction)))
 
 
 def commit(store: Store, change: Callable[[Writer], None]) -> None:
-    """Commit what `change` writes; the map grows if it must."""
+    """Commit the writes of `change`; the map grows if necessary."""
     with store.begin_write() as right:
         store.with_room(lambda: write(store, change), right)
 
@@ -158,13 +157,13 @@ def write_clusters(writer: Writer, membership: Membership) -> None:
 
 
 def put_clusters(writer: Writer, numbers: U32) -> None:
-    """Make these the clusters of a database, see `write_anew`."""
+    """Replace the clusters of a database; see `write_anew`."""
     count = write_anew(writer, writer.source(), numbers)
     writer.put_manifest(replace(writer.manifest(), cluster_count=count, last_cluster=count))
 
 
 def write_anew(writer: Writer, source: Source, numbers: U32) -> int:
-    """Make these the clusters, numbered from 1, in a transaction; returns their number.
+    """Replace the clusters in a transaction, numbered from 1; return their number.
 
     `numbers`: the cluster of every ordinal, 0 for an ordinal in no cluster; uint32[n].
     """
@@ -201,7 +200,7 @@ def drop_run(writer: Writer, run: Run) -> None:
 
 
 def drop_ahead(writer: Writer, manifest: Manifest) -> Manifest:
-    """Remove runs written ahead of a commit that did not follow; returns the manifest."""
+    """Remove runs written ahead of a commit that did not follow; return the manifest."""
     if not manifest.ahead:
         return manifest
     names = [*table_names(writer.store.options), layout.IDS, layout.DOCUMENTS, layout.VOLATILITY]
@@ -210,10 +209,10 @@ def drop_ahead(writer: Writer, manifest: Manifest) -> Manifest:
 
 
 class Ahead:
-    """The commits before one commit; the caller has the write lock."""
+    """The commits that precede one commit; the caller holds the write lock."""
 
     def __init__(self, store: Store, manifest: Manifest, number: int | None) -> None:
-        """Begin after the transaction `number`, which left `manifest`; None if any number will do.
+        """Begin after the transaction `number`, which left `manifest`; None allows any number.
 
         Nothing is written yet.
         """
@@ -227,7 +226,7 @@ class Ahead:
         self._waiting_bytes = 0
 
     def commit(self, change: Callable[[Writer], Manifest]) -> None:
-        """Commit what `change` writes, and the manifest that it returns."""
+        """Commit the writes of `change`, and the manifest that it returns."""
 
         def write(transaction: Any) -> tuple[int, Manifest]:
             writer = Writer(self.store, transaction)
@@ -240,7 +239,7 @@ class Ahead:
             self.number = number
 
     def begin(self, count: int) -> int:
-        """Reserve numbers for `count` runs; returns the first."""
+        """Reserve numbers for `count` runs; return the first."""
         first = self.manifest.next_run + 1  # so `ahead` is not 0
 
         def reserve(writer: Writer) -> Manifest:
@@ -270,13 +269,13 @@ class Ahead:
             self.flush()
 
     def flush(self) -> None:
-        """Commit all values that wait, except states."""
+        """Commit all waiting values, except states."""
         if self._waiting:
             self.commit(self._write_waiting)
             self._waiting, self._waiting_bytes = [], 0
 
     def finish(self, writer: Writer) -> Manifest:
-        """Store in the last commit what makes the runs complete; returns the manifest without them.
+        """Complete the runs in the last commit; return the manifest, in which none is ahead.
 
         Without `begin`, remove what others have left.  It can be called again.
         """
@@ -288,7 +287,7 @@ class Ahead:
         return replace(self.manifest, ahead=0)
 
     def abandon(self) -> None:
-        """Remove what was written, if that is possible now; otherwise the next commit does it."""
+        """Remove the written values if possible; otherwise the next commit removes them."""
         self._states, self._waiting = [], []
         if self._is_begun:
             with suppress(Error, MapFull):
@@ -301,10 +300,9 @@ class Ahead:
 
 
 def write_ahead(ahead: Ahead, base: Contents, staging: Staging, source: Source) -> None:
-    """Write, in commits of their own, what would be too much for the commit of staged changes.
+    """Write large changes in commits of their own, before the commit of staged changes.
 
-    That are the steps of the unfinished merge that are due, and runs and passages of many
-    documents.
+    These are the due steps of the unfinished merge, and the runs and passages of many documents.
     """
     options = ahead.store.options
     if staging.delta_count > options.delta_documents:
@@ -340,9 +338,9 @@ def write_ahead(ahead: Ahead, base: Contents, staging: Staging, source: Source) 
 def write_staged(
     ahead: Ahead, writer: Writer, base: Contents, staging: Staging, source: Source
 ) -> Manifest:
-    """Write all staged changes on top of `base`; returns the manifest.
+    """Write all staged changes on top of `base`; return the manifest.
 
-    `write_ahead` has been called.  It can be called again after a failure.
+    Call `write_ahead` before.  This can be called again after a failure.
     """
     store = ahead.store
     manifest = replace(
@@ -385,7 +383,7 @@ def write_staged(
 def begin_merge(manifest: Manifest, growth: int, inserted: int) -> Manifest:
     """Return the manifest with the next large merge begun; unchanged if none is wanted.
 
-    The runs have been merged already as far as the commit may, which inserts so many documents.
+    `inserted`: the number of documents in this commit, which has merged all runs that it may.
     """
     runs = manifest.runs
     most = compaction.merged_most(inserted, memory_bytes())
@@ -409,9 +407,9 @@ def drop_unfinished(writer: Writer, merge: Unfinished | None) -> None:
 
 
 def _step_ahead(ahead: Ahead, base: Contents, staging: Staging, source: Source) -> None:
-    """Do the due steps of the unfinished merge but the last, each in a commit of its own.
+    """Do the due steps of the unfinished merge except the last, each in a commit of its own.
 
-    So a commit that inserts many documents need not have the values of many steps in memory.
+    So a commit that inserts many documents does not hold the values of many steps in memory.
     `source` sees `base`.
     """
     merge = base.manifest.unfinished
@@ -429,7 +427,7 @@ def _step_ahead(ahead: Ahead, base: Contents, staging: Staging, source: Source) 
             return replace(ahead.manifest, unfinished=Unfinished(run, at + 1, merge.begun))
 
         ahead.commit(write)
-        # So many documents are being inserted that nobody waits for a query of these runs.
+        # In so large an insertion, no query of these runs is expected soon.
         for each in work.runs:
             each.give_back()
 
@@ -437,7 +435,7 @@ def _step_ahead(ahead: Ahead, base: Contents, staging: Staging, source: Source) 
 def _carry_on(
     writer: Writer, manifest: Manifest, base: Contents, staging: Staging, source: Source
 ) -> Manifest:
-    """Do the due steps of the unfinished merge of `manifest`; returns the manifest afterwards.
+    """Do the due steps of the unfinished merge of `manifest`; return the manifest afterwards.
 
     `source` sees `base`, the state before this commit.
     """
@@ -525,7 +523,7 @@ def _merged_from(store: Store, runs: Sequence[Run], new: int, manifest: Manifest
 
 
 def _write_deletions(writer: Writer, manifest: Manifest, staging: Staging) -> Manifest:
-    """Store the tombstones of deleted documents; returns the manifest."""
+    """Store the tombstones of deleted documents; return the manifest."""
     if not staging.deleted or staging.dead is None:
         return manifest
     ordinals: U32 = np.concatenate(staging.deleted)
@@ -538,7 +536,7 @@ def _write_deletions(writer: Writer, manifest: Manifest, staging: Staging) -> Ma
 
 
 class _Work:
-    """What there is to do for the unfinished merge of a state."""
+    """The steps of the unfinished merge of a state."""
 
     def __init__(self, store: Store, base: Contents, merge: Unfinished) -> None:
         self._merge = merge
@@ -551,7 +549,7 @@ class _Work:
             )
 
     def due(self, next_ordinal: int) -> int:
-        """Return how many steps must be done when `next_ordinal` documents were inserted."""
+        """Return the number of steps that are due when `next_ordinal` documents were inserted."""
         inserted = next_ordinal - self._merge.begun
         return compaction.steps_due(
             [step.cost for step in self.steps], len(self._merge.run), inserted
@@ -569,7 +567,10 @@ def _drop(writer: Writer, runs: Sequence[Run]) -> None:
 def write_grains(
     ahead: Ahead, writer: Writer, manifest: Manifest, staging: Staging, source: Source
 ) -> Manifest:
-    """Store the grains of new documents; returns the manifest, whose `next_ordinal` is the new."""
+    """Store the grains of new documents; return the manifest.
+
+    The `next_ordinal` of `manifest` is already the new one.
+    """
     staged = staging.staged_passages
     if staged is None:
         return manifest
@@ -593,7 +594,7 @@ def write_grains(
 
 
 def write_grains_ahead(ahead: Ahead, staging: Staging, source: Source) -> None:
-    """Write the grains of so many new documents that they would be too much for one commit."""
+    """Write the grains of new documents ahead, if they are too many for one commit."""
     staged = staging.staged_passages
     if staged is not None and staged.entry_count >= AHEAD_ENTRIES:
         rows, stop = ahead.manifest.passages, staging.next_ordinal
@@ -606,7 +607,7 @@ def write_grains_ahead(ahead: Ahead, staging: Staging, source: Source) -> None:
 def write_passages_ahead(
     ahead: Ahead, passages: Passages, span: tuple[int, int], source: Source, change: Change
 ) -> PassageInfo:
-    """Write a passage run in commits of their own and read it again; nobody reads it before."""
+    """Write a passage run in commits of its own, and verify it before anybody reads it."""
     number = max(ahead.manifest.next_passage, 1)
 
     def reserve(writer: Writer) -> Manifest:
@@ -631,7 +632,7 @@ def rewrite_passages(
     ahead: Ahead, writer: Writer, rows: Sequence[PassageInfo], source: Source, change: Change,
     count: int,
 ) -> tuple[PassageInfo, ...]:  # fmt: skip
-    """Return the row of all passages in one run of `count` documents; it is stored if not ahead.
+    """Store all passages in one run of `count` documents, unless written ahead; return its row.
 
     Values of `rows` are removed.
     """
@@ -657,7 +658,7 @@ def drop_passages(writer: Writer, rows: Sequence[PassageInfo]) -> None:
 
 
 def drop_strays(writer: Writer, manifest: Manifest) -> Manifest:
-    """Remove passages written ahead of a commit that did not follow; returns the manifest."""
+    """Remove passages written ahead of a commit that did not follow; return the manifest."""
     if not manifest.passages_ahead:
         return manifest
     writer.delete_from([layout.PASSAGES], manifest.passages_ahead - 1)

@@ -1,8 +1,8 @@
-"""Conflicts: decides about documents whose ids are stored already, or given before in one call.
+"""Conflicts: decides about documents whose ids are stored already, or appear twice in one call.
 
-Four rules: "same" accepts a document that is the stored one, by its sketch, and refuses any other;
-"skip" keeps what is stored; "replace" deletes it first; "error" refuses.  A call does what as many
-calls with one document each would do, in the same order, except that "replace" deletes all stored
+There are four rules.  "same" accepts a document with the sketch of the stored one, and refuses any
+other.  "skip" keeps the stored document, "replace" deletes it first, and "error" refuses.  A call
+does the same as one call for each document, in order, except that "replace" deletes all stored
 documents before the first claim is looked up.
 """
 
@@ -36,8 +36,9 @@ REMEDY = "on_conflict='replace' replaces stored documents, 'skip' keeps them"
 class Arriving(NamedTuple):
     """The documents of one call, before they are sketched.
 
-    `metadata`: position and stored form of each that has metadata.  `existing`: the ordinal of the
-    stored document with the same id, -1 if there is none.  `rule`: what to do with these.
+    `metadata`: position and stored form, for each document with metadata.  `existing`: the ordinal
+    of the stored document with the same id, -1 if there is none.  `rule`: what to do if there is
+    one.
     """
 
     ids: EncodedIds
@@ -54,8 +55,9 @@ def check_rule(on_conflict: object) -> None:
 def arriving(state: State, ids: Any, metadata: Any, rule: str, values: FieldValues) -> Arriving:
     """Return the ids (see `as_ids`) and metadata of one call, checked and in their stored form.
 
-    With the rule "error", an id that is given twice raises InputError, a stored one ExistsError;
-    with any rule, one of a stored document without these `values` of fields does.
+    With the rule "error", raises InputError for an id that appears twice, and ExistsError for a
+    stored one.  With any rule, raises ExistsError for the id of a stored document without these
+    `values` of fields.
     """
     encoded = EncodedIds(ids, state.counts.id_key)
     if rule == ERROR:
@@ -135,10 +137,9 @@ def revive(
     batch: StoredBatch,
     metadata: list[tuple[int, bytes]],
 ) -> I64:
-    """Take back the deletion of documents that come again with the same sketches.
+    """Undo the deletion of documents that return with the same sketches; return their positions.
 
-    Their metadata become those that are given.  Returns their positions in `batch`.  `base`: the
-    committed state.
+    `metadata` replaces their metadata.  Positions are in `batch`.  `base`: the committed state.
     """
     found = base.find(batch.offsets, batch.content, batch.hashes)
     places = np.flatnonzero(found >= 0)
@@ -166,7 +167,7 @@ def revive(
 
 
 class StoredGroup(NamedTuple):
-    """The documents of a group whose ids are stored: as they are stored, and their matches.
+    """The documents of a group whose ids are stored: their stored form, and their matches.
 
     Each document matches the stored one with its id.
     """
@@ -179,16 +180,16 @@ class Conflicts:
     """The conflicts of one call that claims documents; groups of documents are decided in order."""
 
     def __init__(self, given: Arriving, values: FieldValues = ()) -> None:
-        """Decide about the documents of one call by a rule other than "error", or find none.
+        """Decide about the documents of one call; with the rule "error", none has a stored id.
 
-        `values`: of fields; only documents that have these are searched.
+        `values`: values of fields; only documents with these are searched.
         """
         self._ids, self.metadata, self._existing, self._rule = given
         self.values = values
         self._again = list(given.ids.previous)
 
     def chosen(self, current: Callable[[int], State]) -> Callable[..., State]:
-        """Return what enters the current state, of the documents that are searched."""
+        """Return a function that enters the current state of the documents that are searched."""
         return lambda threads=1: current(threads).choose(self.values)
 
     @property
@@ -206,9 +207,8 @@ class Conflicts:
     def groups(self, first: int, most: int) -> Iterator[tuple[int, int]]:
         """Yield the starts and stops of groups, no id twice in each.
 
-        The first has at most `first` documents, each other one at most twice as many as the one
-        before it may have, and `most`.  If documents are replaced, a group begins with each id that
-        was given before.
+        The first group has at most `first` documents.  The limit doubles from group to group, up to
+        `most`.  If documents are replaced, a group begins with each id that appeared before.
         """
         start, size, count = 0, min(first, most), len(self._ids)
         for at, earlier in [*self._ids.previous.items(), (count, -1)]:
@@ -224,7 +224,7 @@ class Conflicts:
     def settled(
         self, staging: Staging, current: Callable[[], State], start: int, part: StoredBatch
     ) -> tuple[I64, StoredGroup | None]:
-        """Return the positions in a group of documents without a stored id, and the others, if any.
+        """Return the positions of documents in a group without a stored id, and the rest or None.
 
         `start`: the position of the group in the call.
         """
@@ -257,11 +257,10 @@ class Conflicts:
 
 
 def _distances(given: Sketches, stored: Sketches, *, is_wide: bool) -> Array:
-    """Return the differing bits of each document and the stored one with its id.
+    """Return the number of bits in which each document differs from the stored one with its id.
 
-    `is_wide`: they are hashes, whole in their vectors.
-
-    Bits of a document without features mean nothing: it differs from any other document in all.
+    `is_wide`: they are hashes, stored whole in their vectors.  Bits of a document without features
+    mean nothing, so it differs from any other document in all of them.
     """
     distances: Array
     if is_wide:
@@ -275,7 +274,7 @@ def _distances(given: Sketches, stored: Sketches, *, is_wide: bool) -> Array:
 
 
 def _check_same(ids: EncodedIds, positions: I64, given: Sketches, stored: Sketches) -> None:
-    """Raise ExistsError for the first document that is not the stored one, by its sketch."""
+    """Raise ExistsError for the first document whose sketch differs from the stored one."""
     other = _differing(given, stored)
     if len(other):
         id = ids[int(positions[other[0]])]
@@ -286,7 +285,7 @@ def _check_same(ids: EncodedIds, positions: I64, given: Sketches, stored: Sketch
 
 
 def _differing(given: Sketches, stored: Sketches) -> I64:
-    """Return the positions of documents that are not the stored ones, by their sketches."""
+    """Return the positions of documents whose sketches differ from the stored ones."""
     is_empty = (given.states == EMPTY) & (stored.states == EMPTY)
     same = (given.bits == stored.bits) & (given.states == stored.states)
     weighted = np.flatnonzero(same & (given.states == WEIGHTED))

@@ -2,7 +2,7 @@
 
 A database may be created without the table that its weighting needs, so that documents can be read
 with its options to fit the table.  Fingerprints made before and after a change of weights would not
-agree, so a table that is set stays.
+agree, so a table cannot change after it is set.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from simdb.sketch import fit
 from simdb.storage import contents, idf_file
 
 ALREADY = "has an IDF table already, which cannot change; for another table create another database"
-# The options are one small value.
+# Enough for the options, which are one small value.
 GROWTH_BYTES = 1 << 16
 
 

@@ -1,9 +1,9 @@
 """Staging: the changes of a write transaction that are not yet committed.
 
 All of them are in memory: documents in the order of their new ordinals, deletions as a bitmap,
-metadata in its stored form.  Nothing is written before the commit, so an abort only forgets, and a
-commit that finds no space can be tried again.  When the delta grows large it is sealed into a run,
-in memory too, so that queries inside the transaction stay fast.
+metadata in its stored form.  Nothing is written before the commit, so an abort only drops them, and
+a commit that finds no space can be tried again.  When the delta grows large, it is sealed into a
+run, also in memory, so that queries inside the transaction stay fast.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -31,13 +31,13 @@ Made = TypeVar("Made")
 
 
 class Saved(NamedTuple):
-    """The staged changes at some time.  Lists only grow, or new lists replace them."""
+    """A record of the staged changes at one time.  Lists only grow, or new lists replace them."""
 
     batches: list[storage.StoredBatch]
     sealed: list[storage.Run]
     deleted: list[U32]
-    # How much there was of each: documents not in a run and the ordinal of the first, batches,
-    # deletions, metadata, and entries of the logs.
+    # Sizes at that time: documents in no run and the ordinal of the first, batches, deletions,
+    # metadata, and entries of the logs.
     marks: tuple[int, int, int, int, tuple[int, int], tuple[int, ...]]
     counts: tuple[int, int, int, int]
 
@@ -52,16 +52,16 @@ class Staging:
         source: storage.Source,
         kept: KeptParts | None = None,
     ) -> None:
-        """Begin without changes, on top of `base`, which `source` sees; `kept`: of its view."""
+        """Begin without changes on `base`, which `source` sees; `kept`: parts of its view."""
         self._store = store
         self._base = base
         self._source = source
         self._view: View | None = None
-        # What the next view takes over from the last one, whose runs are the present ones.
+        # Parts for the next view, from the last one, which has the present runs.
         self.kept: KeptParts | None = kept
         # The delta and the new documents joined, made when a query needs them.
         self._joined: storage.Delta | None = None
-        # New documents that are not in a run, their number, and the ordinal of the first.
+        # New documents that are in no run, their number, and the ordinal of the first.
         self._batches: list[storage.StoredBatch] = []
         self.new_count = 0
         self.new_start = base.manifest.next_ordinal
@@ -87,7 +87,7 @@ class Staging:
         self.content = base.manifest.content
         self.maintainer = self._make_maintainer()
         self.merging = self._take_merging()
-        # How many threads make and merge tables: as many as the last verb was given.
+        # Number of threads that make and merge tables, as given to the last verb.
         self.threads = 1
 
     @property
@@ -122,7 +122,7 @@ class Staging:
 
     @property
     def delta_count(self) -> int:
-        """The number of documents in the delta: stored and not yet sealed, and new."""
+        """The number of documents in the delta: stored ones that are not sealed, and new ones."""
         return self.new_count + (0 if self.sealed else len(self._base.delta.batch))
 
     def new_batch(self) -> storage.StoredBatch:
@@ -149,15 +149,15 @@ class Staging:
         return self._view
 
     def committed(self, number: int, manifest: storage.Manifest) -> storage.Contents:
-        """Return what is stored after the transaction `number` has committed the changes."""
+        """Return the stored contents after the transaction `number` has committed the changes."""
         self._tombstones.committed()
         return self._base.after(number, manifest, self._join(), self.dead)
 
     def lacks(self, form: tuple[I64, U8, U64]) -> bool:
         """Return True if no document has this id; False if that is not certain.
 
-        `form`: of one id, as `encode_ids` makes it.  This needs no view, so that inserting one
-        document after the other is fast.
+        `form`: the id as `encode_ids` returns it.  This needs no view, so that inserting documents
+        one by one is fast.
         """
         ids = None if self.kept is None else self.kept.sealed.ids
         if ids is None or self.delta_count >= self._store.options.delta_documents:
@@ -179,7 +179,7 @@ class Staging:
         return self.maintainer is not None and self.maintainer.is_past(start + count, deletions)
 
     def restore(self, saved: Saved) -> None:
-        """Forget the changes staged since `saved`, even a change that was cut off in the middle."""
+        """Drop the changes staged since `saved`, even an interrupted one."""
         self.content = saved.counts[-1]
         is_same = self._batches is saved.batches and self.sealed is saved.sealed
         is_same &= self.deleted is saved.deleted
@@ -196,9 +196,9 @@ class Staging:
         self.document_count, self.empty_count, self.bare_count, self.content = saved.counts
 
     def settle(self, sketches: Sketches) -> Sketches:
-        """Return the sketches of documents to insert; InputError if others than the first was.
+        """Return the sketches to insert; InputError if their content is not that of the database.
 
-        The first document settles what documents can be.
+        The first document determines the content of the database; see `Sketches`.
         """
         if self.document_count:
             check_content(self.content, sketches)
@@ -214,8 +214,8 @@ class Staging:
     ) -> None:
         """Add documents at the end; `metadata`: position in the batch and stored form.
 
-        `times`: when each was seen, uint32[n], where the database keeps times; None for now.
-        An exception in the middle leaves some of the changes, which `restore` takes back.
+        `times` uint32[n]: when each document was seen, if the database keeps times; None for now.
+        An exception in the middle leaves some of the changes, which `restore` drops.
         """
         first = self.next_ordinal
         if first + len(batch) > ORDINALS_MAX:
@@ -245,7 +245,7 @@ class Staging:
         self._count(batch.states, 1)
 
     def change_metadata(self, ordinal: int, packed: bytes, id: Any) -> None:
-        """Replace the metadata of the live document `id` by others in their stored form."""
+        """Replace the metadata of the live document `id` by `packed`, in stored form."""
         self.metadata.change(ordinal, packed)
         name = f"document {id!r}"
         self._change_codes(ordinal, 1, [(0, packed)], lambda _: name)
@@ -271,7 +271,7 @@ class Staging:
         return self._base.manifest.passages
 
     def see(self, ordinals: U32) -> None:
-        """Note that claims matched some documents, if the database keeps when that was."""
+        """Note the time for documents that claims matched, if the database keeps it."""
         if self.times is not None and self._store.options.keep_times == SEEN:
             self.times.note(ordinals)
 
@@ -283,7 +283,7 @@ class Staging:
             self._count(states, -1)
 
     def revive(self, ordinals: U32, states: U8) -> None:
-        """Take back the deletion of documents that this transaction has deleted."""
+        """Undo the deletion of documents that this transaction has deleted."""
         self._view = None
         self._tombstones.revive(ordinals)
         self._count(states, 1)
@@ -292,7 +292,7 @@ class Staging:
 
     @property
     def may_revive(self) -> bool:
-        """Whether stored documents were deleted, and nothing has settled yet what follows."""
+        """Whether deletions can be undone: no clusters or passages depend on them yet."""
         is_settled = self.maintainer is not None and self.maintainer.is_past(self.next_ordinal, 0)
         return bool(self.deleted) and not is_settled and self.staged_passages is None
 
@@ -306,7 +306,7 @@ class Staging:
             self.maintainer.membership.rebase(source)
 
     def seal_delta(self) -> None:
-        """Make a run in memory of the documents in the delta."""
+        """Seal the documents of the delta into a run in memory."""
         if self.delta_count:
             sealed, start = self.sealed, self.next_ordinal
             for delta in self._delta_parts():
@@ -315,12 +315,12 @@ class Staging:
                 run = rewriting.seal(delta, self._store.keying, offset, self.threads)
                 sealed = self._merged([*sealed, run])
             self.kept = None
-            # No exception can come between these: a document is in the delta or in a run.
+            # No exception can come between these, so every document is in the delta or in a run.
             self.sealed, self.new_start, self.new_count = sealed, start, 0
             self._batches, self._joined = [], None
 
     def merging_of(self, merge: storage.Unfinished) -> merges.Merging:
-        """Return what is in memory of an unfinished merge."""
+        """Return the part of an unfinished merge that is in memory."""
         if self.merging is None or self.merging.number != merge.run.number:
             self.merging = merges.Merging(
                 merge.run.number, storage.table_names(self._store.options)
@@ -328,7 +328,7 @@ class Staging:
         return self.merging
 
     def give_back(self) -> None:
-        """Leave what is in memory to the next transaction, if this one ends without a commit."""
+        """Leave merge and clusters to the next transaction, if this one ends without a commit."""
         if self.merging is not None:
             self._store.merging = self._stamp, self.merging
         known = self._base.manifest.next_ordinal
@@ -337,11 +337,11 @@ class Staging:
 
     @property
     def _stamp(self) -> tuple[int, int]:
-        """What tells whether another process has written since, or the map has moved."""
+        """A stamp that changes if another process writes or the map moves."""
         return self._base.transaction_number, self._base.generation
 
     def _take_merging(self) -> merges.Merging | None:
-        """Return what the last transaction left in memory of a merge; None if it is of no use."""
+        """Return the merge that the last transaction left in memory; None if it is of no use."""
         known, self._store.merging = self._store.merging, None
         return known[1] if known is not None and known[0] == self._stamp else None
 
@@ -361,7 +361,7 @@ class Staging:
         return Maintainer(membership, of_maintained(self._store.options), self._base.manifest)
 
     def _delta_parts(self) -> Iterator[storage.DeltaView]:
-        """Yield the documents of the delta, as many at a time as a run in memory may have."""
+        """Yield the documents of the delta, in parts of at most the size of a run in memory."""
         joined = self._joined
         if joined is not None and len(joined) <= compaction.STAGED_MOST:
             yield joined.view()
@@ -375,9 +375,9 @@ class Staging:
             yield part.view(start + first, self._store.keying)
 
     def _merged(self, sealed: list[storage.Run]) -> list[storage.Run]:
-        """Return the runs in memory, merged like a commit merges stored runs.
+        """Return the runs in memory, merged as a commit merges stored runs.
 
-        Runs of many documents stay as they are: they would be twice in memory.
+        Runs of many documents are not merged, since they would be in memory twice.
         """
         counts = [len(run.info) for run in sealed]
         first = min(compaction.first_within(counts, compaction.STAGED_MOST), len(counts) - 1)
@@ -392,7 +392,7 @@ class Staging:
         return [*sealed[:start], merged]
 
     def _sealed_ids(self, ordinals: U32) -> Any:
-        """Return the ids of at least these documents of runs."""
+        """Return the ids of documents in runs, at least for `ordinals`."""
         assert self.kept is not None
         return self.kept.sealed.identifiers.over(self._source, ordinals, self.new_start)
 
@@ -408,7 +408,7 @@ class Staging:
         return self._joined
 
     def _beside(self, made: Made | None, name: str) -> Made:
-        """Return what was made of the texts of new documents; InputError if they were no texts."""
+        """Return values made of the texts of new documents; InputError if these were no texts."""
         if made is None:
             raise InputError(
                 f"{self._store.environment.path} has {name}, which are made of texts, and these"
@@ -418,7 +418,7 @@ class Staging:
 
     @property
     def _marks(self) -> tuple[int, int, int, int, tuple[int, int], tuple[int, ...]]:
-        """How much is staged, see `Saved`."""
+        """The sizes of the staged changes; see `Saved`."""
         logs = tuple(map(len, self._logs))
         batches, deletions = len(self._batches), len(self.deleted)
         return self.new_count, self.new_start, batches, deletions, self.metadata.counts, logs

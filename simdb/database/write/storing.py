@@ -1,4 +1,4 @@
-"""Storing: what a call of a writing verb stages in the transaction that it has entered alone."""
+"""Storing: stages the documents of a writing verb, which runs alone in its transaction."""
 
 from collections.abc import Iterable
 from contextlib import closing
@@ -51,7 +51,7 @@ class Call(NamedTuple):
     values: FieldValues = ()
 
     def sketching(self, store: "Store") -> incoming.Sketching:
-        """Return how the documents become sketches of a database."""
+        """Return the settings by which the documents become sketches of a database."""
         threads = thread_count(self.threads)
         return incoming.Sketching(
             store.sketcher, self.errors, threads, self.encoding, store.beside,
@@ -72,7 +72,7 @@ def insert_one(writing: WriteState, call: Call) -> None:
 
 
 def insert(writing: WriteState, call: Call) -> int:
-    """Stage the documents of a call; returns how many there are to store."""
+    """Stage the documents of a call; return the number of documents to store."""
     whole = _checked(call)
     call = _readable(writing, whole)
     given, sketches = _sketched(writing, call, call.progress)
@@ -121,7 +121,7 @@ def claim_one(writing: WriteState, call: Call, question: Question) -> Match | No
 def claim(
     writing: WriteState, call: Call, question: Question, texts: "Texts[Any] | None" = None
 ) -> Matches[Any]:
-    """Stage the documents of a call that are new; returns the best match of each of the rest."""
+    """Stage the new documents of a call; return the best match of each of the rest."""
     call = whole = _checked(call)
     is_exact = search.judge.check_verification(question.verify, texts, writing.store.options)
     if is_exact:
@@ -159,7 +159,7 @@ def insert_batch(writing: WriteState, call: Call, batch: "QueryBatch") -> Matche
 
 
 def delete_ids(writing: WriteState, ids: Iterable[Any]) -> int:
-    """Delete the documents with these ids; returns their number.  Unknown ids are ignored."""
+    """Delete the documents with these ids; return their number.  Unknown ids are ignored."""
     state = writing.current()
     found = find_ids(state, incoming.as_list(ids, "ids"))
     ordinals = sorted_unique(found[found >= 0]).astype(np.uint32)
@@ -167,7 +167,7 @@ def delete_ids(writing: WriteState, ids: Iterable[Any]) -> int:
 
 
 def delete_where(writing: WriteState, state: State, ordinals: U32, where: Where | None) -> int:
-    """Delete those of some documents whose metadata satisfy `where`, if given; returns how many."""
+    """Delete some documents, or only the ones that satisfy `where`; return their number."""
     if where is not None:
         ordinals = satisfying(state, ordinals, where)
     conflicts.delete_all(writing.staging, state, ordinals)
@@ -175,7 +175,7 @@ def delete_where(writing: WriteState, state: State, ordinals: U32, where: Where 
 
 
 def _checked(call: Call) -> Call:
-    """Return a call with ids from `as_ids`; OptionError or InputError for senseless arguments."""
+    """Return a call with ids from `as_ids`; OptionError or InputError for invalid arguments."""
     conflicts.check_rule(call.on_conflict)
     ids, documents = incoming.both_columns(call.ids, call.documents)
     given, threads = incoming.as_ids(ids), thread_count(call.threads)
@@ -184,9 +184,9 @@ def _checked(call: Call) -> Call:
 
 
 def _readable(writing: WriteState, call: Call, *, is_read_again: bool = False) -> Call:
-    """Return a call with only the documents that can be read, if it may leave out the others.
+    """Return a call with only the readable documents, if it may skip the rest.
 
-    It has sketches in place of its documents, unless these are read again.
+    Sketches replace its documents, unless these are read again.
     """
     skipped = call.skipped
     if not skipped.is_allowed:
@@ -220,7 +220,7 @@ def _sketch_one(writing: WriteState, call: Call) -> Sketches:
 def _sketched(
     writing: WriteState, call: Call, progress: Progress | None = None
 ) -> tuple[conflicts.Arriving, Sketches]:
-    """Return what arrives with a call, and sketches; errors of the ids come first."""
+    """Return the documents of a call and their sketches; errors in ids are raised first."""
     how = call.sketching(writing.store)
     parts = incoming.sketched(how, call.documents, begins=True)
     with closing(parts):

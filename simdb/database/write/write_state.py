@@ -3,7 +3,7 @@
 It has the write lock, the state it began from, and the changes staged on top.  A verb that changes
 something runs alone; verbs that only read run at the same time.  So no other thread, and no
 function that a verb calls, can change, commit or abort the transaction in the middle of a verb.  A
-verb that fails, at any instruction, leaves what was staged before it.
+verb that fails, at any instruction, leaves the changes staged before it.
 """
 
 import threading
@@ -34,7 +34,7 @@ class WriteState:
         self.is_ended = True
         self.store = store
         self.gate = Gate("verbs of this transaction", timeout=store.timeout)
-        self._preparing = threading.RLock()  # reading prepares what is staged for the kernel
+        self._preparing = threading.RLock()  # reading prepares staged changes for the kernel
         self._is_torn = False
         self._has_written = False  # or has tried to
         self._right = store.begin_write()
@@ -44,7 +44,7 @@ class WriteState:
             self._begin_from(base)
             self.staging = Staging(store, self._base, self.source, self._base_view.kept)
         except BaseException:
-            # What was staged lies in a circle of objects, which would hold the state for long.
+            # Staged changes are in a reference cycle, which would keep the state open for long.
             if base is not None:
                 base.source.end()
             self._right.end()
@@ -56,15 +56,15 @@ class WriteState:
         return Change(self, why)
 
     def state(self) -> State:
-        """Return the state with all staged changes, for the length of a verb."""
+        """Return the state with all staged changes, for the duration of a verb."""
         return self._entered(self._view)
 
     def hold(self) -> State:
-        """Return the committed state that the transaction began from, for the length of a verb."""
+        """Return the committed state that the transaction began from, for one verb."""
         return self._entered(lambda: self._base_view)
 
     def base(self) -> State:
-        """Return the committed state that the transaction began from, for a verb that runs."""
+        """Return the committed state that the transaction began from, for a running verb."""
         return State(self.store, self._base_view, self.source, self._base.manifest)
 
     def current(self, threads: int = 1) -> State:
@@ -114,7 +114,7 @@ class WriteState:
             self.end()
 
     def end(self) -> None:
-        """Release the state and the write lock; no verb is running."""
+        """Release the state and the write lock; no verb may be running."""
         if not (self._is_torn or self._has_written):
             self.staging.give_back()
         self.source.end()
@@ -130,7 +130,7 @@ class WriteState:
         self.source.check_open()
 
     def _begin_from(self, base: State) -> None:
-        """Begin from a committed state, whose LMDB transaction this one ends."""
+        """Begin from a committed state, and take over its LMDB transaction."""
         self._base_view, self.source = base.view, base.source
         self._base = self.store.contents(base.source)
 
@@ -194,7 +194,7 @@ class WriteState:
         self.store.publish(self.staging.committed(number, manifest), kept)
 
     def _write_staged(self, ahead: Ahead, transaction: Any) -> tuple[int, Manifest]:
-        """Write all staged changes; returns the number of the LMDB transaction and the manifest."""
+        """Write all staged changes; return the number of the LMDB transaction and the manifest."""
         writer = Writer(self.store, transaction)
         manifest = write_staged(ahead, writer, self._base, self.staging, self.source)
         return int(transaction.id()), manifest
@@ -250,7 +250,7 @@ def store_batch(
 ) -> None:
     """Store new documents and commit; `metadata`: position in the batch and stored form.
 
-    InputError naming an id that is stored already, or that is in the batch twice.
+    Raises InputError with an id that is stored already, or appears twice in the batch.
     """
     writing = WriteState(store)
     with undoing(writing.abort):
