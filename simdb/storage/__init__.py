@@ -1,6 +1,6 @@
-"""Storage: the files, values and runs in which a database lies on disk.
+"""Storage: the files, values and runs of a database on disk.
 
-It stores keys, ordinals and bytes, checks and salvages them, and does not know what they mean.
+It stores keys, ordinals and bytes, and checks and salvages them, without knowing their meaning.
 """
 
 from simdb.core import cold

@@ -1,17 +1,17 @@
-"""Columns of bytes by ordinal, in blocks beside the runs: packed features, and texts.
+"""Columns by ordinal: packed features and texts, stored in blocks outside the runs.
 
-A value of such a column has the bytes of some consecutive documents of one commit, after the
-header:
+A value of such a column has the bytes of consecutive documents of one commit, after the header:
 
     count u32 | bytes of each document u32[n] | bytes
 
-Its key is the first ordinal.  In a column of texts all of this is packed by Zstandard or by zlib
-(`simdb/core/compression.py`), after its size, u64.  A text is an "s" and its UTF-8, and a document
-that is no text has no bytes; `simdb/sketch/exact_similarity.py` has the layout of a packed feature.
+Its key is the first ordinal.  In a column of texts, this payload is compressed with Zstandard or
+zlib (`simdb/core/compression.py`) and stored after its size, u64.  A text is an "s" and its UTF-8;
+a document that is not a text has no bytes.  `simdb/sketch/exact_similarity.py` has the layout of
+packed features.
 
-Every ordinal in use is in just one value, also that of a deleted document, so a lost value is
-noticed.  Compaction leaves out the bytes of deleted documents.  The sub-database of a column exists
-only if the options say so.
+Every ordinal in use is in exactly one value, even after its document was deleted, so a lost value
+is noticed.  Compaction drops the bytes of deleted documents.  The sub-database of a column exists
+only if the options ask for it.
 """
 
 import struct
@@ -34,21 +34,22 @@ from simdb.storage import codec, layout
 from simdb.storage.delta import stored_offsets
 from simdb.storage.environment import Source
 
-# A block of documents is read whole to read one of them.
+# # Limits of a block of features.  Reading one document reads its whole block.
 FEATURE_DOCUMENTS = 128
 FEATURE_BYTES = 1 << 15
-# Texts are packed better by a tenth than in blocks of half as many bytes, and fill their pages.
+# Limits of a block of texts.  Blocks of half this size compress 10 % worse and fill their pages
+# less.
 TEXT_DOCUMENTS = 1024
 TEXT_BYTES = 1 << 16
-# Blocks that are this many times smaller on average are packed again when it is convenient.
+# Blocks are joined at the next opportunity if they are smaller on average by this factor.
 SCATTERED = 8
-# Nothing makes a text smaller by more than this factor.
+# No compression makes a text smaller by more than this factor.
 RATIO_MOST = 1 << 16
-# At most so many documents, or bytes, are renumbered together.
+# Limits of a batch of documents that get new ordinals.
 RENUMBERED_DOCUMENTS = 1 << 14
 RENUMBERED_BYTES = 1 << 26
 
-TEXT = b"s"  # before each text, as before an id that is one
+TEXT = b"s"  # before each text, as before an id that is a str
 _COUNT = struct.Struct("<I")
 _SIZE = struct.Struct("<Q")
 
@@ -57,13 +58,13 @@ LOST = (
     " rebuild(drop_damaged=True), simdb rebuild --drop-damaged"
 )
 
-# Ordinals that ascend, and the bytes of each.
+# Ascending ordinals, and the bytes of each document.
 Numbered = tuple[U32, PackedBytes]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByOrdinal:
-    """A column: what it has, as its option says, its sub-database, and the kind of its values."""
+    """A column by ordinal: its option, its sub-database, and the kind of its values."""
 
     what: str
     name: bytes
@@ -73,7 +74,7 @@ class ByOrdinal:
     def encode(
         self, first: int, column: PackedBytes, threads: int = 1
     ) -> Iterator[tuple[bytes, Any]]:
-        """Yield keys and values for consecutive documents from the ordinal `first`."""
+        """Yield keys and values for consecutive documents, the first with the ordinal `first`."""
 
         def stored(bounds: tuple[int, int]) -> tuple[bytes, Any]:
             key = layout.number_key(first + bounds[0])
@@ -85,7 +86,7 @@ class ByOrdinal:
         return mapped(stored, self._bounds(column), threads)
 
     def decode(self, key: bytes, value: Any) -> tuple[int, PackedBytes]:
-        """Return the first ordinal, and the bytes in one stored value; compares the checksum."""
+        """Return the first ordinal and the documents' bytes of a value; verify the checksum."""
         payload = codec.decode_array(self.kind, key, value, np.uint8, verify=True)
         place = codec.name(self.kind, key)
         column = unpack(_decompressed(payload, place) if self.is_compressed else payload, place)
@@ -94,7 +95,7 @@ class ByOrdinal:
         return layout.key_number(key), column
 
     def read(self, source: Source, ordinals: U32) -> PackedBytes:
-        """Return the bytes of documents, whose ordinals ascend; CorruptError if some are lost."""
+        """Return the bytes of documents with ascending ordinals; CorruptError if some are lost."""
         at, parts = 0, [NO_BYTES]
         while at < len(ordinals):
             ordinal = int(ordinals[at])
@@ -108,7 +109,7 @@ class ByOrdinal:
         return arrays.joined_ragged(parts) or NO_BYTES
 
     def blocks(self, source: Source, *, skips_damage: bool = False) -> Iterator[Numbered]:
-        """Yield the bytes of all documents, by ordinal; `skips_damage`: without what is damaged."""
+        """Yield the bytes of all documents by ordinal; `skips_damage`: omit damaged values."""
         for key, value in source.every(self.name):
             try:
                 first, block = self.decode(key, value)
@@ -121,9 +122,9 @@ class ByOrdinal:
     def renumbered(
         self, blocks: Iterable[Numbered], kept: U32, threads: int = 1
     ) -> Iterator[tuple[bytes, Any]]:
-        """Yield keys and values of the documents `kept`, which ascend, numbered from 0.
+        """Yield keys and values of the documents `kept` (ascending ordinals), renumbered from 0.
 
-        What is in no block gets no bytes.
+        A document in none of the blocks gets no bytes.
         """
         parts: list[PackedBytes] = []
         written = held = 0
@@ -141,12 +142,12 @@ class ByOrdinal:
         yield from self.encode(written, arrays.joined_ragged(parts) or NO_BYTES, threads)
 
     def is_scattered(self, source: Source) -> bool:
-        """Whether blocks of few texts, of small commits, would be packed better together."""
+        """Return whether small commits left small blocks of texts, to be packed together."""
         sizes = [len(value) for _, value in source.every(self.name)] if self.is_compressed else []
         return len(sizes) > 1 and sum(sizes) / len(sizes) < TEXT_BYTES / SCATTERED
 
     def damage(self, source: Source, count: int) -> Iterator[tuple[str, int, int]]:
-        """Yield what is wrong in the column of `count` ordinals, and the ordinals start .. stop."""
+        """Yield problems in a column of `count` ordinals: a message and the range start .. stop."""
         blocks: list[tuple[int, int]] = []
         problems: dict[int, str] = {}
         for key, value in source.every(self.name):
@@ -161,7 +162,7 @@ class ByOrdinal:
         yield from ((why, first, first) for first, why in problems.items())
 
     def _bounds(self, column: PackedBytes) -> Iterator[tuple[int, int]]:
-        """Yield where the documents of each block start and stop."""
+        """Yield the start and stop of the documents of each block."""
         documents, size = FEATURE_DOCUMENTS, FEATURE_BYTES
         if self.is_compressed:
             documents, size = TEXT_DOCUMENTS, TEXT_BYTES
@@ -184,13 +185,13 @@ def columns_of(options: Options) -> list[ByOrdinal]:
 
 
 def pack(column: PackedBytes, what: str) -> bytes:
-    """Return the payload of one value, without header, of any number of documents; FullError."""
+    """Return the payload of a value, without header, for any number of documents; FullError."""
     sizes = np.diff(stored_offsets(column.offsets, f"the {what} of {len(column)} documents"))
     return _COUNT.pack(len(column)) + sizes.astype("<u4").tobytes() + column.values.tobytes()
 
 
 def unpack(payload: U8, place: str) -> PackedBytes:
-    """Return the bytes in a payload, which the message calls `place`; CorruptError."""
+    """Return the documents' bytes of a payload; CorruptError, which names `place`."""
     if len(payload) < _COUNT.size:
         raise CorruptError(f"{place} has no count")
     (count,) = _COUNT.unpack_from(payload.data)
@@ -204,7 +205,7 @@ def unpack(payload: U8, place: str) -> PackedBytes:
 
 
 def pack_texts(documents: Any, count: int, errors: str) -> PackedBytes:
-    """Return the stored bytes of the texts among `count` documents; of others there are none."""
+    """Return the stored bytes of `count` documents; a document that is not a text has no bytes."""
     sizes, known = np.zeros(count, np.int64), []
     if isinstance(documents, TextColumn):
         is_text = documents.lengths >= 0
@@ -214,13 +215,13 @@ def pack_texts(documents: Any, count: int, errors: str) -> PackedBytes:
         at = [place for place, each in enumerate(documents) if isinstance(each, str)]
         known = [documents[place].encode("utf-8", errors) for place in at]
         sizes[at] = [len(each) + 1 for each in known]
-    # The prefix before each of them.
+    # Put the prefix before each text.
     content = TEXT.join([b"", *known])
     return arrays.Ragged(arrays.offsets_of(sizes), np.frombuffer(content, np.uint8))
 
 
 def text_column(column: PackedBytes, place: str) -> TextColumn:
-    """Return texts, None for a document that is none; CorruptError for what cannot be a text."""
+    """Return texts, None for a document that is not a text; CorruptError for invalid bytes."""
     values = np.ascontiguousarray(column.values)
     lengths = np.diff(column.offsets) - 1
     is_text = lengths >= 0
@@ -234,7 +235,7 @@ def text_column(column: PackedBytes, place: str) -> TextColumn:
 
 
 def gaps(blocks: Iterable[tuple[int, int]], count: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges below `count` that are not in just one of `blocks`, which have starts."""
+    """Yield the ranges below `count` that `blocks` (sorted by start) do not cover exactly once."""
     at = 0
     for start, stop in blocks:
         if start != at:
@@ -247,9 +248,10 @@ def gaps(blocks: Iterable[tuple[int, int]], count: int) -> Iterator[tuple[int, i
 def check_columns(
     source: Source, options: Options, count: int, packed_bytes: int, *, deep: bool
 ) -> Iterator[Finding]:
-    """Yield findings if features or texts are missing or damaged; `deep`: if they are none.
+    """Yield findings about missing or damaged features or texts; `deep`: also check their content.
 
-    They are compared with nothing else: features follow from texts, which a database need not have.
+    They are not compared with each other: features follow from texts, but a database need not have
+    texts.
     """
     for column in columns_of(options):
         for why, _, _ in column.damage(source, count):
@@ -267,12 +269,12 @@ def check_columns(
 
 
 def without(count: int) -> PackedBytes:
-    """Return the bytes of documents that have none."""
+    """Return `count` documents without bytes."""
     return arrays.Ragged(np.zeros(count + 1, np.int64), np.empty(0, np.uint8))
 
 
 def _decompressed(payload: U8, place: str) -> U8:
-    """Return the payload that was compressed; CorruptError."""
+    """Return the decompressed payload; CorruptError."""
     size = _SIZE.unpack_from(payload.data)[0] if len(payload) >= _SIZE.size else 0
     if not 0 < size <= min(RATIO_MOST * len(payload), layout.VALUE_BYTES_MAX):
         raise CorruptError(f"{place} says that {size} bytes became {len(payload)}")

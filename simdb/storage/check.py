@@ -1,9 +1,8 @@
-"""The check: whether the stored database is consistent.
+"""The check: finds inconsistencies in a stored database.
 
-Without `deep` it reads every byte of the tables and columns once, and compares them with checksums
-and with the sums of entries in the manifest.  With `deep` it also compares what the values say: the
-order and directory of each table, and whether all tables hold exactly the live documents of the
-columns.
+Without `deep`, it reads every byte of the tables and columns once, and compares them with checksums
+and with the sums of entries in the manifest.  With `deep`, it also compares contents: the order and
+directory of each table, and whether every table holds exactly the live documents of the columns.
 """
 
 import os
@@ -38,13 +37,13 @@ RESTORE = (
     "restore the database from a copy or a dump, or drop what cannot be read:"
     " rebuild(drop_damaged=True), simdb rebuild --drop-damaged"
 )
-# Beside the tables, what can be made again.
+# Data other than the tables that can be built again.
 DERIVED = (layout.IDS, layout.CLUSTERS, layout.FIELDS)
 REBUILD = "build it again from the stored columns: rebuild(), simdb rebuild"
 
 
 def check_values(source: Source, options: Options) -> Iterator[Finding]:
-    """Yield a finding for every stored value whose checksum differs."""
+    """Yield a finding for every stored value with a wrong checksum."""
     for name in all_names(options):
         try:
             for key, value in source.every(name):
@@ -57,7 +56,7 @@ def check_values(source: Source, options: Options) -> Iterator[Finding]:
 
 
 def check_written_values(contents: Contents, source: Source, options: Options) -> Iterator[Finding]:
-    """Yield findings if values of runs are missing, or are not those that were written."""
+    """Yield findings if values of runs are missing or differ from what was written."""
     tables = table_names(options)
     for name, problem in differences(contents.manifest.runs, source, tables):
         yield Finding(name.decode(), problem, _remedy(name))
@@ -79,7 +78,7 @@ def check_records(
 ) -> Iterator[Finding]:
     """Yield findings about passages, columns, the IDF table and, with `counts`, the counters.
 
-    `packed_bytes`: those of one packed feature.
+    `packed_bytes`: the size of a packed feature.
     """
     environment, manifest = source.environment, contents.manifest
     yield from check_passages(manifest, source, deep=deep)
@@ -93,9 +92,9 @@ def check_records(
 
 
 def check_entries(contents: Contents, source: Source, options: Options) -> Iterator[Finding]:
-    """Yield findings about what values say: in metadata, times, the delta and the tables of runs.
+    """Yield findings about the contents of metadata, times, the delta and the tables of runs.
 
-    Tables of a run must be sorted and fit its columns.
+    The tables of a run must be sorted and match its columns.
     """
     yield from _check_metadata(contents, source)
     if options.keeps_times:
@@ -115,7 +114,7 @@ def check_entries(contents: Contents, source: Source, options: Options) -> Itera
 
 
 def _check_counts(contents: Contents, source: Source) -> Iterator[Finding]:
-    """Yield findings if the manifest's counters differ from the stored documents."""
+    """Yield findings if counters of the manifest differ from the stored documents."""
     manifest = contents.manifest
     sealed = [_states_of(run, source) for run in contents.runs]
     states = np.concatenate([*sealed, contents.delta.batch.states])
@@ -137,9 +136,10 @@ def _check_counts(contents: Contents, source: Source) -> Iterator[Finding]:
 def _check_strays(
     contents: Contents, source: Source, table_names: Sequence[bytes]
 ) -> Iterator[Finding]:
-    """Yield findings for stored values of no run, which would never be read or removed.
+    """Yield findings for stored values that belong to no run, which nothing would read or remove.
 
-    Runs written ahead of a commit that did not follow are removed by the next commit.
+    Runs that were written ahead of a commit that failed are no findings: the next commit removes
+    them.
     """
     ahead = contents.manifest.ahead
     expected = {each for run in contents.runs for each in run.value_keys(table_names, source.width)}
@@ -154,7 +154,7 @@ def _check_strays(
 
 
 def _check_delta(contents: Contents) -> Iterator[Finding]:
-    """Yield findings if ids of the delta cannot be decoded, or if their hashes differ."""
+    """Yield findings if ids of the delta cannot be decoded or their hashes differ."""
     batch, key = contents.delta.batch, contents.manifest.id_key
     try:
         hashes = kernel.encode_ids(kernel.decode_ids(batch.offsets, batch.content), key)[2]
@@ -166,7 +166,7 @@ def _check_delta(contents: Contents) -> Iterator[Finding]:
 
 
 def _check_metadata(contents: Contents, source: Source) -> Iterator[Finding]:
-    """Yield findings if metadata have ordinals that do not exist or are out of order."""
+    """Yield findings if metadata belong to missing ordinals or are out of order."""
     last = -1
     for key, value in source.every(layout.METADATA):
         try:
@@ -198,7 +198,7 @@ def _check_times(contents: Contents, source: Source) -> Iterator[Finding]:
 
 
 def _remedy(name: bytes) -> str:
-    """Return the advice for damage in a sub-database: tables can be built again."""
+    """Return the advice for damage in a sub-database; tables can be built again."""
     is_table = layout.is_permuted_name(name) or layout.is_polytope_name(name)
     return REBUILD if is_table or name in DERIVED else RESTORE
 
@@ -211,7 +211,7 @@ def _guarded(name: bytes, check: Callable[[], Iterator[Finding]]) -> Iterator[Fi
 
 
 def _check_table(run: Run, number: int, source: Source, contents: Contents) -> Iterator[Finding]:
-    """Compare a table of keys with the columns."""
+    """Compare a table of keys with the columns of its run."""
     name, keying = layout.table_name(number), source.keying
     states = _states_of(run, source)
     keys = np.empty(len(states), np.uint64)
@@ -225,7 +225,7 @@ def _check_table(run: Run, number: int, source: Source, contents: Contents) -> I
 
 
 def _check_polytopes(run: Run, source: Source, contents: Contents) -> Iterator[Finding]:
-    """Compare the cross-polytope tables with the vectors of the documents with weights."""
+    """Compare the cross-polytope tables with the vectors of documents with weights."""
     states = _states_of(run, source)
     every = np.empty((source.keying.polytopes.table_count, len(states)), np.uint64)
     for segment in range(run.segment_count):
@@ -240,7 +240,7 @@ def _check_polytopes(run: Run, source: Source, contents: Contents) -> Iterator[F
 
 
 def _check_ids(run: Run, source: Source, contents: Contents) -> Iterator[Finding]:
-    """Compare the table of ids, or the row that they are, with the ids in the columns."""
+    """Compare the table of ids, or the row that describes them, with the ids in the columns."""
     hashes, described, place = [], [], f"ids run {run.info.number}"
     for number in range(run.segment_count):
         segment = run.segment(number, source, layout.ID_COLUMNS)
@@ -261,11 +261,11 @@ def _check_ids(run: Run, source: Source, contents: Contents) -> Iterator[Finding
 def _check_entries(
     name: bytes, keys: U64, expected: U32, run: Run, source: Source, contents: Contents
 ) -> Iterator[Finding]:
-    """Compare a table with the keys of all ordinals of a run, and with the `expected` ordinals."""
+    """Compare a table with the keys of all ordinals of its run and with the `expected` ordinals."""
     found = run.keyed_table(name, source)
     table, place = found._replace(keys=found.keys[:]), f"{name.decode()} run {run.info.number}"
     bits = stored_bits(name, table.directory, len(table.keys), source.header_offset)
-    assert bits is not None  # the run has looked at it
+    assert bits is not None  # the run has checked it
     yield from _check_sorted(place, table, bits)
     known = found.gathered
     if known is not None and not np.array_equal(known.tags, tags_of(table.keys, bits)):

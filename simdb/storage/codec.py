@@ -1,17 +1,16 @@
-"""The codec: the form of every stored value, a 48-byte header and then an array or an object.
+"""The codec: the form of every stored value, a 48-byte header followed by an array or an object.
 
     magic "smdb" | kind (4 bytes) | version u32 | zero u32 | count u64 | payload bytes u64 |
     checksum u64 | zero u64 | payload
 
-An array of evenly spaced numbers may be stored as a value of the kind "even": its count, and as
-payload the first number and the step, u64 each.  In place of the keys of a header table there is a
-value of the kind "tags".  Ids that are ints may be stored as a value of the kind "inte": how many
-they are, and as payload what `pack_ids` of the kernel makes of them.
+Some arrays have a shorter form, marked by the kind.  Evenly spaced numbers may be stored as "even":
+the payload is the first number and the step, u64 each.  Integer ids may be stored as "inte", in the
+form of `pack_ids` of the kernel.  A header table stores "tags" instead of keys.
 
 Integers and arrays are little-endian; objects are msgpack.  The checksum is XXH3-64 over header and
-payload, seeded by the key of the value: LMDB does not notice flipped bits, and a value under
-another key is as wrong as a changed one.  The header has 48 bytes because LMDB puts large values 16
-bytes after the start of a page, so that arrays begin at a multiple of 64 bytes, a cache line.
+payload, since LMDB does not notice flipped bits.  It is seeded by the key, so that a value under
+another key is detected as well.  LMDB puts large values 16 bytes after the start of a page.  So a
+header of 48 bytes makes arrays begin at a multiple of 64 bytes, a cache line.
 """
 
 import math
@@ -37,18 +36,18 @@ INTEGERS_KIND = b"inte"
 EVEN_KIND = b"even"
 EVEN = struct.Struct("<QQ")
 TAGS_KIND = b"tags"
-# More than any evenly spaced array has; a made-up count is no reason to take memory.
+# Above the length of any evenly spaced array, so that a forged count cannot exhaust memory.
 EVEN_ENTRIES_MAX = 1 << 24
-# LMDB keeps values of up to half a page inside leaf pages: at any address, and moved whenever a
-# neighbour changes, so that a pointer to them is valid in one transaction only.  Larger values have
-# pages of their own, which stay.  Half of the largest possible page would be enough.
+# LMDB keeps values of up to half a page inside leaf pages.  They have any alignment and move when a
+# neighbour changes, so pointers to them are valid in one transaction only.  Larger values have
+# pages of their own and do not move.  Half of the largest possible page would be enough.
 SMALL_BYTES = 1 << 16
 # An object of up to this size cannot claim lengths that take much memory.
 SMALL_OBJECT_BYTES = 1 << 12
 
 
 def allocate(dtype: npt.DTypeLike, shape: int | tuple[int, ...]) -> npt.NDArray[Any]:
-    """Allocate an array, not yet filled, with room for the header in front of it."""
+    """Allocate an uninitialised array with room for the header before it."""
     kind = np.dtype(dtype)
     count = shape if isinstance(shape, int) else math.prod(shape)
     buffer = np.empty(HEADER_BYTES + count * kind.itemsize, np.uint8)
@@ -56,14 +55,14 @@ def allocate(dtype: npt.DTypeLike, shape: int | tuple[int, ...]) -> npt.NDArray[
 
 
 def allocated(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a copy of an array of one axis, with room for the header in front of it."""
+    """Copy a one-dimensional array to memory with room for the header before it."""
     copied = allocate(values.dtype, len(values))
     copied[...] = values
     return copied
 
 
 def encode_array(kind: bytes, key: bytes, array: npt.NDArray[Any]) -> U8:
-    """Return the stored form of `array`: in place if it comes from `allocate`, else a copy."""
+    """Return the stored form of `array`, without a copy if it comes from `allocate`."""
     buffer = _buffer_before(array)
     if buffer is None:
         buffer = np.empty(HEADER_BYTES + array.nbytes, np.uint8)
@@ -76,10 +75,10 @@ def encode_array(kind: bytes, key: bytes, array: npt.NDArray[Any]) -> U8:
 def decode_array(
     kind: bytes, key: bytes, value: Any, dtype: npt.DTypeLike, *, verify: bool = False
 ) -> npt.NDArray[Any]:
-    """Return the array in a stored value, read-only, and not copied unless it is small.
+    """Return the array in a stored value, read-only, and without a copy unless it is small.
 
-    A two-dimensional array comes flat: the caller knows the length of its rows.  `verify`: compare
-    the checksum too, which reads every byte.
+    A two-dimensional array is returned flat; the caller knows the length of its rows.  `verify`:
+    also compare the checksum, which reads every byte.
     """
     count, payload_bytes = _checked_header(kind, key, value)
     if verify:
@@ -105,11 +104,11 @@ def decode_numbers(
 
 
 def encode_even(key: bytes, array: npt.NDArray[Any]) -> bytes | None:
-    """Return the stored form of an array whose numbers ascend by equal steps; None for others."""
+    """Return the stored form of an array that ascends in equal steps; None for other arrays."""
     if len(array) < 2:
         return None
     first, step = int(array[0]), int(array[1]) - int(array[0])
-    # Most others are told apart by their last number.
+    # The last number rules out most other arrays.
     if step < 0 or int(array[-1]) != first + step * (len(array) - 1):
         return None
     if not np.array_equal(array, _even(first, step, array.dtype.str, len(array))):
@@ -123,7 +122,7 @@ def encode_packed(key: bytes, ids: kernel.PackedIds) -> bytes:
 
 
 def decode_ids(kind: bytes, key: bytes, value: Any) -> U8 | kernel.PackedIds:
-    """Return the bytes of ids in a stored value like `decode_array`, or ids that are packed."""
+    """Return the bytes of ids in a stored value like `decode_array`, or packed integer ids."""
     if kind_of(value) != INTEGERS_KIND:
         return decode_array(kind, key, value, np.uint8)
     count, payload_bytes = _checked_header(INTEGERS_KIND, key, value)
@@ -140,7 +139,7 @@ def decode_ids(kind: bytes, key: bytes, value: Any) -> U8 | kernel.PackedIds:
 def decode_column(
     kind: bytes, key: bytes, value: Any, dtype: npt.DTypeLike, *, verify: bool = False
 ) -> npt.NDArray[Any]:
-    """Return the array in a stored value like `decode_array`; it may be stored by `encode_even`."""
+    """Return the array in a stored value like `decode_array`, also if `encode_even` stored it."""
     if kind_of(value) != EVEN_KIND:
         return decode_array(kind, key, value, dtype, verify=verify)
     count, payload_bytes = _checked_header(EVEN_KIND, key, value)
@@ -154,7 +153,7 @@ def decode_column(
 
 
 def decode_keys(kind: bytes, key: bytes, value: Any) -> npt.NDArray[Any]:
-    """Return the keys in a stored value, uint64[n], or the tags in their place, uint16[n]."""
+    """Return the keys in a stored value, uint64[n], or the tags stored instead, uint16[n]."""
     found, dtype = (TAGS_KIND, "<u2") if kind_of(value) == TAGS_KIND else (kind, "<u8")
     return decode_array(found, key, value, dtype)
 
@@ -162,28 +161,29 @@ def decode_keys(kind: bytes, key: bytes, value: Any) -> npt.NDArray[Any]:
 def encode_object(kind: bytes, key: bytes, value: Any) -> bytes:
     """Return the stored form of an object of plain types.
 
-    These are None, bool, int, float, str, bytes, list and dict.
+    Plain types are None, bool, int, float, str, bytes, list and dict.
     """
     return encode_bytes(kind, key, 1, pack(value))
 
 
 def encode_bytes(kind: bytes, key: bytes, count: int, payload: bytes) -> bytes:
-    """Return the stored form of `count` entries that are bytes already; fast for few bytes."""
+    """Return the stored form of a payload of `count` entries; fast for few bytes."""
     return _header(kind, key, count, payload) + payload
 
 
 def decode_object(kind: bytes, key: bytes, value: Any) -> Any:
-    """Return the object in a stored value; always compares the checksum."""
+    """Return the object in a stored value; always verify the checksum."""
     _checked_header(kind, key, value)
     verify_value(key, value)
     return unpack(bytes(memoryview(value)[HEADER_BYTES:]), name(kind, key))
 
 
 def unpack(payload: bytes, place: str) -> Any:
-    """Unpack a msgpack object; CorruptError that names `place` if that fails."""
+    """Unpack a msgpack object; CorruptError, which names `place`, if that fails."""
     try:
         if len(payload) > SMALL_OBJECT_BYTES:
-            # Nested lists that claim to be long would be allocated before a missing entry is seen.
+            # Unpacking nested lists would allocate their claimed length before it finds an entry
+            # missing.
             unpacker = msgpack.Unpacker(None, max_buffer_size=len(payload), strict_map_key=False)
             unpacker.feed(payload)
             unpacker.skip()
@@ -204,7 +204,7 @@ def pack_exactly(value: Any) -> bytes:
 
 
 def verify_value(key: bytes, value: Any) -> None:
-    """Raise CorruptError unless the bytes of `value` are the ones written under `key`."""
+    """Raise CorruptError unless the bytes of `value` are what was written under `key`."""
     view = memoryview(value)
     if len(view) < HEADER_BYTES:
         raise CorruptError(f"the value under {key.hex()} has only {len(view)} bytes")
@@ -217,7 +217,7 @@ def verify_value(key: bytes, value: Any) -> None:
 
 
 def has_length(value: Any) -> bool:
-    """Return whether a value begins with a header that says its length."""
+    """Return whether a value begins with a header that has its length."""
     if len(value) < HEADER_BYTES:
         return False
     magic, _, _, _, _, payload_bytes, _, _ = HEADER.unpack_from(value)
@@ -230,19 +230,19 @@ def kind_of(value: Any) -> bytes:
 
 
 def present(kind: bytes, key: bytes, value: Any, subdatabase: bytes) -> Any:
-    """Return a stored value; CorruptError if it is None, which says that there is none."""
+    """Return a stored value; CorruptError if it is None, which means missing."""
     if value is None:
         raise CorruptError(f"{name(kind, key)} is missing from {subdatabase.decode()}")
     return value
 
 
 def name(kind: bytes, key: bytes) -> str:
-    """Name a value for a message."""
+    """Return the name of a value for messages."""
     return f"the value {kind.decode('ascii', 'replace').strip()!r} under key {key.hex()}"
 
 
 def checksum_of(content: bytes) -> int:
-    """Return a checksum of 64 bits of any content."""
+    """Return a 64-bit checksum of any content."""
     return xxhash.xxh3_64_intdigest(content)
 
 
@@ -253,7 +253,7 @@ def _even(first: int, step: int, dtype: str, count: int) -> npt.NDArray[Any]:
 
 @lru_cache(maxsize=8)
 def _longest_even(first: int, step: int, dtype: str, bits: int) -> npt.NDArray[Any]:
-    """Return 2^`bits` evenly spaced numbers, of which all segments that are alike take theirs.
+    """Return 2^`bits` evenly spaced numbers; equal segments share one such array.
 
     Numbers that the type cannot hold wrap around.
     """
@@ -277,7 +277,7 @@ def _checksum(key: bytes, said: tuple[bytes, bytes, int, int, int], payload: Any
 
 
 def _checked_header(kind: bytes, key: bytes, value: Any) -> tuple[int, int]:
-    """Return count and payload bytes, after the checks that take no time."""
+    """Check a header, without reading the payload; return the count and the payload bytes."""
     view = memoryview(value)
     if len(view) < HEADER_BYTES:
         raise CorruptError(f"{name(kind, key)} has only {len(view)} bytes")
@@ -305,7 +305,7 @@ def _address(array: npt.NDArray[Any]) -> int:
 
 
 def _buffer_before(array: npt.NDArray[Any]) -> U8 | None:
-    """Return the whole memory of an array from `allocate`, header room included; else None."""
+    """Return the memory of an array from `allocate`, with the header; None for other arrays."""
     base = array
     while isinstance(base.base, np.ndarray):
         base = base.base

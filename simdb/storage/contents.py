@@ -1,7 +1,7 @@
-"""Contents: what a transaction sees, that is manifest, runs, delta and tombstones.
+"""Contents: the state that a transaction sees, which is manifest, runs, delta and tombstones.
 
-`load` starts from the contents of an older transaction and reads only what has changed since, so
-that after a commit of one document a reader reads one document.
+`load` starts from the contents of an older transaction and reads only the changes since.  So after
+a commit of one document, a reader reads one document.
 """
 
 from dataclasses import replace
@@ -33,10 +33,11 @@ from simdb.storage.tombstones import read_tombstones
 
 
 class Contents(NamedTuple):
-    """One state of the database; `dead` is None while nothing is deleted.
+    """One state of the database.
 
-    `delta` is a view of `buffer`, which does not grow: who needs more documents takes a branch of
-    it.  `calibration`: plain types, as stored; None while there is none.
+    `delta` is a view of `buffer`, which must not grow; a branch of it can hold more documents.
+    `dead` is None while nothing is deleted.  `calibration`: plain types, as stored; None if there
+    is none.
     """
 
     transaction_number: int
@@ -50,12 +51,12 @@ class Contents(NamedTuple):
 
     @property
     def stamp(self) -> tuple[int, int]:
-        """The number of the transaction and the generation of the map."""
+        """Number of the transaction and generation of the map."""
         return self.transaction_number, self.generation
 
     @staticmethod
     def load(source: Source, previous: "Contents | None") -> "Contents":
-        """Return what `source` sees."""
+        """Return the state that `source` sees."""
         environment, manifest = (
             source.environment,
             read_manifest(source.environment, source.transaction),
@@ -81,7 +82,7 @@ class Contents(NamedTuple):
         )
 
     def after(self, number: int, manifest: Manifest, buffer: Delta, dead: U8 | None) -> "Contents":
-        """Return what the transaction `number` has written on top of these contents."""
+        """Return the state that the transaction `number` has written on top of this one."""
         runs, dead = _known_runs(manifest, self), dead if manifest.deleted_count else None
         return self._replace(
             transaction_number=number, manifest=manifest, runs=runs, delta=buffer.view(), dead=dead,
@@ -92,9 +93,9 @@ class Contents(NamedTuple):
 def create(
     environment: Environment, transaction: Any, options: Options, resources: Resources
 ) -> bool:
-    """Write the values of a new, empty database; return False if there is one already.
+    """Write the values of a new, empty database; return False if a database exists.
 
-    FormatError if the environment was used for something else before.
+    FormatError if the environment had other content before.
     """
     if transaction.stat()["entries"]:
         return False
@@ -115,16 +116,16 @@ def create(
 
 
 def put_twice(environment: Environment, transaction: Any, key: bytes, content: Any) -> None:
-    """Store an object of which nothing else tells the content in two places; see `Remains`."""
+    """Store an object that cannot be derived from other data in two places; see `Remains`."""
     value = codec.encode_object(layout.OBJECT_KINDS[key], key, content)
     for name in (layout.META, layout.MANIFEST):
         transaction.put(key, value, db=environment.subdatabase(name))
 
 
 def make_room_for(environment: Environment, options: Options) -> None:
-    """Create the sub-databases that these options need and do not have, in a commit of their own.
+    """Create the sub-databases that these options need and that are missing, in their own commit.
 
-    Nothing is in them until the options are stored.
+    They are empty until the options are stored.
     """
     missing = [name for name in all_names(options) if name not in environment.handles]
     if missing:
@@ -136,13 +137,13 @@ def make_room_for(environment: Environment, options: Options) -> None:
 
 
 def table_names(options: Options) -> list[bytes]:
-    """Name the sub-databases of all tables of keys."""
+    """Return the names of the sub-databases of all tables of keys."""
     polytopes = map(layout.polytope_name, range(options.polytope_count))
     return [*map(layout.table_name, range(options.table_count)), *polytopes]
 
 
 def all_names(options: Options) -> list[bytes]:
-    """Name every sub-database of a database with these options."""
+    """Return the name of every sub-database of a database with these options."""
     kept = {
         layout.CLUSTERS: options.keeps_clusters, layout.TIMES: options.keeps_times,
         layout.PASSAGES: options.passages, layout.FEATURES: options.features,
@@ -153,9 +154,9 @@ def all_names(options: Options) -> list[bytes]:
 
 
 def put_options(environment: Environment, transaction: Any, options: Options) -> None:
-    """Store the options, after the IDF table that they name was written to its file.
+    """Write the IDF table of the options to its file, then store the options.
 
-    The caller's write transaction keeps other processes from doing the same.
+    The caller's write transaction keeps other processes from doing this at the same time.
     """
     idf = options.sketch.idf
     checksum = None if idf is None else write_own_idf(environment.path, idf)
@@ -163,7 +164,7 @@ def put_options(environment: Environment, transaction: Any, options: Options) ->
 
 
 def with_stored(environment: Environment, transaction: Any, options: Options) -> Options:
-    """Return the options with the number of cross-polytope tables that is stored now."""
+    """Return the options with the stored number of cross-polytope tables."""
     stored, _ = stored_options(environment, transaction)
     with expecting("the options of the database"):
         return replace(options, polytopes=stored.get(POLYTOPES))
@@ -175,7 +176,7 @@ def has_open(environment: Environment, transaction: Any) -> bool:
 
 
 def replace_open(environment: Environment, transaction: Any, wanted: Options) -> bool:
-    """Store the number of cross-polytope tables; return False if it is the stored one."""
+    """Store the number of cross-polytope tables; return False if it is already stored."""
     options, _ = stored_options(environment, transaction)
     if options.get(POLYTOPES) == wanted.polytopes:
         return False
@@ -189,7 +190,7 @@ def replace_open(environment: Environment, transaction: Any, wanted: Options) ->
 def attach(environment: Environment) -> Options:
     """Open the sub-databases and return the options.
 
-    FormatError if this is no database, or if its format is newer.
+    FormatError if this is not a simdb database, or has a newer format.
     """
     environment.attach([layout.META])
     with environment.reading() as transaction:
@@ -199,14 +200,14 @@ def attach(environment: Environment) -> Options:
 
 
 def read_resources(environment: Environment) -> Resources:
-    """Return the stored data of packages; empty if an older simdb made the database."""
+    """Return the stored data of packages; empty if an older simdb created the database."""
     with environment.reading() as transaction:
         stored = _stored(environment, transaction, layout.RESOURCES_KEY)
         return Resources() if stored is None else decode_resources(stored)
 
 
 def read_options(environment: Environment, transaction: Any) -> Options:
-    """Return the stored options, with the IDF table mapped; FormatError, CorruptError."""
+    """Return the stored options with the IDF table mapped; FormatError, CorruptError."""
     stored, checksum = stored_options(environment, transaction)
     idf = None if checksum is None else read_own_idf(environment.path, checksum)
     return decode_options(stored, idf)
@@ -233,7 +234,7 @@ def read_manifest(environment: Environment, transaction: Any) -> Manifest:
 
 
 def stored_options(environment: Environment, transaction: Any) -> tuple[dict[str, Any], int | None]:
-    """Return the options just as they are stored, and the checksum of the IDF table, if any."""
+    """Return the options in their stored form, and the checksum of the IDF table or None."""
     with expecting("the format of the database"):
         stored = _stored(environment, transaction, layout.FORMAT_KEY)
         if stored is None:
@@ -254,13 +255,13 @@ def stored_options(environment: Environment, transaction: Any) -> tuple[dict[str
 
 
 def _stored(environment: Environment, transaction: Any, key: bytes) -> Any:
-    """Return an object of the sub-database `meta`; None if there is none."""
+    """Return an object of the sub-database `meta`; None if it is missing."""
     value = get_value(transaction, environment.subdatabase(layout.META), key)
     return None if value is None else codec.decode_object(layout.OBJECT_KINDS[key], key, value)
 
 
 def _known_runs(manifest: Manifest, previous: Contents | None) -> tuple[Run, ...]:
-    """Return the runs of a manifest; a run that `previous` has too is the same object."""
+    """Return the runs of a manifest; runs that `previous` also has are the same objects."""
     known = {run.info.number: run for run in previous.runs} if previous else {}
     return tuple(known.get(info.number) or Run(info) for info in manifest.runs)
 
@@ -280,7 +281,7 @@ def _load_calibration(
 
 
 def _load_delta(source: Source, manifest: Manifest, previous: Contents | None) -> Delta:
-    """Return the delta: a branch of that of `previous` with later documents, or a new one."""
+    """Return the delta: a new one, or a branch of the delta of `previous` with later documents."""
     goes_on = (
         previous is not None
         and previous.manifest.delta_version == manifest.delta_version

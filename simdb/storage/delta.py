@@ -1,9 +1,9 @@
-"""The delta: documents that are in no run yet, committed or only staged by a transaction.
+"""The delta: documents that are in no run yet, committed or staged by a transaction.
 
-A `Delta` grows at its end and never changes what it holds, so an older `DeltaView` of it stays
-valid while documents are appended; so the commit of one document costs one document.  A write
-transaction appends to a `branch` of the committed delta, which shares its arrays: if it commits,
-the branch is the next delta, and if it is aborted, the branch is forgotten.
+A `Delta` grows at its end and never changes existing documents.  So an older `DeltaView` remains
+valid while documents are appended, and the commit of one document costs one document.  A write
+transaction appends to a `branch` of the committed delta, which shares its arrays.  A commit makes
+the branch the next delta; an abort drops it.
 
 A value of the delta holds the documents of one commit, column by column, after the header:
 
@@ -27,23 +27,23 @@ from simdb.core.values import dataclass
 from simdb.storage import codec, layout
 
 _COUNTS = struct.Struct("<II")
-# So few documents are joined faster as bytes than as arrays.
+# Up to this number, documents are joined faster as bytes than as arrays.
 FEW_DOCUMENTS = 16
 LEAST_CAPACITY = 64
-# The keys and ordinals of a delta without documents, as kernels take them.
+# Keys and ordinals of an empty delta, in the form that kernels take.
 NO_DOCUMENTS = np.empty(0, np.uint64), np.empty(0, np.uint32)
 
-# Documents, bytes of ids, documents to search, and documents with weights.
+# The number of documents, bytes of ids, searchable documents, and documents with weights.
 _Ends = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredBatch:
-    """Consecutive documents, column by column; every column has n entries.
+    """Consecutive documents, column by column, with n entries in each column.
 
-    `fingerprints` uint64, `states` uint8, `vectors` uint8[n, width], `hashes` uint64 of the ids.
-    The stored form of id i is content[offsets[i]:offsets[i + 1]] (int64[n + 1], uint8).
-    `extras`: only of new documents; the delta does not store them.
+    `fingerprints` uint64, `states` uint8, `vectors` uint8[n, width], `hashes` (of ids) uint64.  The
+    stored form of id i is content[offsets[i]:offsets[i + 1]] (int64[n + 1], uint8).  Only new
+    documents have `extras`; the delta does not store them.
     """
 
     fingerprints: U64
@@ -55,7 +55,7 @@ class StoredBatch:
     extras: Extras = NO_EXTRAS
 
     def __len__(self) -> int:
-        """Number of documents."""
+        """Return the number of documents."""
         return len(self.fingerprints)
 
     def part(self, start: int, stop: int) -> "StoredBatch":
@@ -72,9 +72,9 @@ class StoredBatch:
         )
 
     def view(self, start: int, keying: "Keying") -> "DeltaView":
-        """Return the documents as a view; the first one has the ordinal `start`."""
+        """Return the documents as a view in which the first one has the ordinal `start`."""
         if len(self) == 1 and int(self.states[0]) != EMPTY:
-            # This takes a third of the time.
+            # A shortcut for one document takes a third of the time.
             return DeltaView(
                 start,
                 self,
@@ -96,7 +96,7 @@ class StoredBatch:
 
     @staticmethod
     def joined(batches: Sequence["StoredBatch"]) -> "StoredBatch":
-        """Join the documents of all `batches` (at least one), in order."""
+        """Join the documents of all `batches` (at least one) in order."""
         if len(batches) == 1:
             return batches[0]
         lengths = [np.diff(each.offsets) for each in batches]
@@ -130,7 +130,7 @@ class StoredBatch:
 
 
 class VectorKeying(Protocol):
-    """The rule that gives every document with weights its keys in the cross-polytope tables."""
+    """A rule that gives every document with weights its keys in the cross-polytope tables."""
 
     @property
     def table_count(self) -> int:
@@ -141,11 +141,11 @@ class VectorKeying(Protocol):
 
 
 class Keying(Protocol):
-    """The rule that gives every document its keys in the tables of a database."""
+    """A rule that gives every document its keys in the tables of a database."""
 
     @property
     def polytopes(self) -> VectorKeying:
-        """The keys of the cross-polytope tables."""
+        """The rule for the cross-polytope tables."""
 
     @property
     def table_count(self) -> int:
@@ -153,10 +153,10 @@ class Keying(Protocol):
 
     @property
     def has_header_table(self) -> bool:
-        """Whether there is one table, whose keys are the fingerprints; see `table`."""
+        """Whether there is a single table, with fingerprints as keys; see `table`."""
 
     def searchable(self, fingerprints: U64, vectors: U8) -> U64:
-        """Return the data from which keys are made: uint64[n], or uint64[n, k]."""
+        """Return the data from which keys are computed: uint64[n], or uint64[n, k]."""
 
     def write_keys(self, searchable: U64, keys: U64, table: int) -> None:
         """Write the key of each document in `table` to `keys`."""
@@ -165,9 +165,9 @@ class Keying(Protocol):
 class DeltaView(NamedTuple):
     """The documents of the delta, with the ordinals start .. start + len(batch).
 
-    `searchable` uint64 (see `Keying`) and `ordinals` uint32 cover the documents with features only.
-    `narrow`: the offsets of the ids as runs store them, if they are known.  `weighted_count`
-    documents have a volatility vector or a signature.
+    `searchable` uint64 (see `Keying`) and `ordinals` uint32 cover only documents with features.
+    `narrow`: the offsets of the ids as runs store them, if known.  `weighted_count` documents have
+    a volatility vector or a signature.
     """
 
     start: int
@@ -197,24 +197,24 @@ class DeltaView(NamedTuple):
 
     @property
     def id_offsets(self) -> U32:
-        """The offsets of the ids as runs store them; FullError for more than a run can store."""
+        """Offsets of the ids as runs store them; FullError if there are too many bytes."""
         if self.narrow is not None:
             return self.narrow
         return stored_offsets(self.batch.offsets, f"the ids of {len(self.batch)} documents")
 
     @property
     def every(self) -> U32:
-        """The ordinals of all documents."""
+        """Ordinals of all documents."""
         if len(self.ordinals) == len(self.batch):
             return self.ordinals
         return np.arange(self.start, self.stop, dtype=np.uint32)
 
 
 class Delta:
-    """The columns of the delta, which grow at the end.
+    """The growing columns of the delta.
 
-    New entries are written behind the end first, and then one assignment moves the end: an
-    exception in between, at any instruction, leaves everything as it was.
+    New entries are first written behind the end; then one assignment moves the end.  An exception
+    at any instruction in between changes nothing.
     """
 
     def __init__(self, start: int, width: int, keying: Keying) -> None:
@@ -225,13 +225,13 @@ class Delta:
         self._ends: _Ends = (0, 0, 0, 0)
 
     def __len__(self) -> int:
-        """Number of documents."""
+        """Return the number of documents."""
         return self._ends[0]
 
     def branch(self) -> "Delta":
-        """Return a delta with the same documents, which can grow without changing this one.
+        """Return a delta with the same documents that can grow without changing this one.
 
-        The two share their arrays until the second of them grows.
+        Both share their arrays until one of them grows after the other.
         """
         other = Delta.__new__(Delta)
         other.start, other._keying = self.start, self._keying
@@ -265,7 +265,7 @@ class Delta:
         )
 
     def lacks(self, hash: int) -> bool:
-        """Return True if no document has an id with this hash; False if that is not certain."""
+        """Return True if no document has an id with this hash; False if that is uncertain."""
         return self._columns.lack(len(self), hash)
 
     def view(self) -> DeltaView:
@@ -277,7 +277,7 @@ class Delta:
 
 
 def stored_offsets(offsets: I64, what: str) -> U32:
-    """Narrow offsets to uint32; FullError naming `what` if its bytes exceed one stored value."""
+    """Narrow offsets to uint32; FullError, naming `what`, if the bytes exceed one stored value."""
     if offsets[-1] > layout.VALUE_BYTES_MAX:
         raise FullError(
             f"{what} have {offsets[-1]} bytes, more than the {layout.VALUE_BYTES_MAX} of one stored"
@@ -287,7 +287,7 @@ def stored_offsets(offsets: I64, what: str) -> U32:
 
 
 def decode_batch(key: bytes, value: Any) -> StoredBatch:
-    """Return the batch in a value of the delta; compares the checksum, and copies no arrays."""
+    """Return the batch in a value of the delta, without copies; verify the checksum."""
     payload = codec.decode_array(layout.DELTA_KIND, key, value, np.uint8, verify=True)
     place = codec.name(layout.DELTA_KIND, key)
     if len(payload) < _COUNTS.size:
@@ -314,9 +314,9 @@ def decode_batch(key: bytes, value: Any) -> StoredBatch:
 
 
 class _DeltaArrays:
-    """The arrays of a delta and its branches, of which only one can grow in place.
+    """The arrays that a delta shares with its branches; only one of them can grow in place.
 
-    The columns of `StoredBatch` in their order, then searchable, ordinals and narrow offsets of
+    They are the columns of `StoredBatch` in order, then searchable, ordinals and narrow offsets of
     `DeltaView`.  `ends` are the ends of a `Delta`.
     """
 
@@ -331,16 +331,16 @@ class _DeltaArrays:
         self._hashes, offsets, narrow = (self._columns[at] for at in (3, 4, -1))
         offsets.put(0, np.zeros(1, np.int64))
         narrow.put(0, np.zeros(1, np.uint32))
-        self._claimed = 0  # documents that some branch has written or is writing
+        self._claimed = 0  # documents that a branch has written or is writing
         self._lock = threading.Lock()
-        # The hashes of the ids of the first documents, and possibly others.
+        # A superset of the hashes of the first `_known_count` ids.
         self._known_hashes: set[int] = set()
         self._known_count = 0
 
     def claim(self, count: int, wanted: int) -> bool:
         """Return whether a branch of `count` documents may grow in place to `wanted` documents.
 
-        It may not if another branch has grown before; a claim is never given back.
+        It may not if another branch has grown before.  A claim is never released.
         """
         with self._lock:
             if self._claimed != count:
@@ -349,12 +349,12 @@ class _DeltaArrays:
             return True
 
     def until(self, ends: _Ends) -> list[Array]:
-        """Return what is before the ends."""
+        """Return the columns up to the ends."""
         columns = zip(self._columns, _ends_of(ends), strict=True)
         return [column.array[:end] for column, end in columns]
 
     def copied(self, ends: _Ends) -> "_DeltaArrays":
-        """Return copies of the arrays up to `ends`, which no other branch has."""
+        """Return a copy of the arrays up to `ends` that no branch shares."""
         other, columns = copy(self), zip(self._columns, _ends_of(ends), strict=True)
         other._columns = [column.copied(end) for column, end in columns]
         other._hashes = other._columns[3]
@@ -363,7 +363,7 @@ class _DeltaArrays:
         return other
 
     def lack(self, count: int, hash: int) -> bool:
-        """Return True if none of the first `count` ids has this hash, False if not certain."""
+        """Return True if no id among the first `count` has this hash; False if uncertain."""
         if self._known_count < count:
             self._known_hashes.update(self._hashes.array[self._known_count : count].tolist())
             self._known_count = count
@@ -388,7 +388,7 @@ def _ends_of(ends: _Ends) -> tuple[int, ...]:
 
 
 class _Column:
-    """An `array` with room at its end; later writes do not touch earlier slices of it."""
+    """An `array` with spare room; writes at the end do not touch earlier slices."""
 
     __slots__ = ("array",)
 
@@ -396,7 +396,7 @@ class _Column:
         self.array: Array = np.empty((LEAST_CAPACITY, *row), dtype)
 
     def put(self, end: int, values: Array) -> None:
-        """Write behind the first `end` entries, which do not change."""
+        """Write values after the first `end` entries, which do not change."""
         needed = end + len(values)
         if needed > len(self.array):
             shape = (max(needed, 2 * len(self.array)), *self.array.shape[1:])
@@ -406,7 +406,7 @@ class _Column:
         self.array[end:needed] = values
 
     def copied(self, end: int) -> "_Column":
-        """Return a column of its own with the first `end` entries, and room for more."""
+        """Return a separate column with the first `end` entries and room for more."""
         other = _Column.__new__(_Column)
         array = self.array
         other.array = np.empty((max(2 * end, LEAST_CAPACITY), *array.shape[1:]), array.dtype)

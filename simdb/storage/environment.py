@@ -1,16 +1,16 @@
-"""The one interface to LMDB: sub-databases, transactions, growth of the map, forks.
+"""The only interface to LMDB: sub-databases, transactions, growth of the map, forks.
 
-A process opens the LMDB environment of a directory once, however many databases it opens there
-(`acquire`); LMDB forbids a second time.  Every transaction enters the gate, and closing the
+A process opens the LMDB environment of a directory once, since LMDB forbids a second time; all its
+databases there share it (`Lease.acquire`).  Every transaction enters the gate.  Closing the
 environment or growing its map waits until the gate is empty.
 
-In a forked child LMDB's transactions seem to work, but corrupt those of the parent; here the child
-gets ForkedError.  A database opens an environment of its own in the child, to read.
+In a forked child, LMDB's transactions seem to work but corrupt the transactions of the parent.
+Here the child gets ForkedError, and a database opens a new environment in the child for reading.
 
-Handles are numbers for named sub-databases, valid until the environment is closed.  Damaged pages
-raise CorruptError.  The reader table, which all processes share, holds the number of the last
-transaction, and so says which of the two meta pages of the file counts.  If the data file, or its
-content, was replaced by another one, the numbers of the table and of the file differ.
+Handles are numbers of named sub-databases, valid until the environment is closed.  Damaged pages
+raise CorruptError.  All processes share LMDB's reader table, which holds the number of the last
+transaction and so decides which of the two meta pages of the file counts.  If the data file or its
+content was replaced, the numbers in table and file differ.
 """
 
 import os
@@ -45,20 +45,20 @@ from simdb.storage.files import DATA_FILE, MapFull, closed, pauses, translate, t
 from simdb.storage.gate import Gate, Holder, Turn, WriteRight
 from simdb.storage.open_files import OpenFiles
 
-# Another process can commit between the two reads.  A commit writes first the file and then the
-# reader table, and the system can hold it up between the two.
+# Another process can commit between the two reads.  A commit writes the file before the reader
+# table, and the system can suspend it in between.
 COMPARED_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 0.02
-BEGIN_TRIES = 20  # another process can enlarge the map again after each try
+BEGIN_TRIES = 20  # another process can enlarge the map after each try
 
 Result = TypeVar("Result")
-# A lease can be garbage collected, and so given back, even while this thread has the lock.
+# The garbage collector can release a lease even while this thread has the lock.
 _lock = threading.RLock()
 _open: dict[tuple[int, int], "Environment"] = {}
 
 
 class Handles:
-    """The sub-databases of one environment that were attached or created."""
+    """The attached or created sub-databases of one environment."""
 
     def __init__(self, path: str) -> None:
         """Start without handles; `path` is for messages."""
@@ -71,7 +71,7 @@ class Handles:
         return list(self._named.values())
 
     def __contains__(self, name: bytes) -> bool:
-        """Whether the sub-database `name` is open."""
+        """Return whether the sub-database `name` is open."""
         return name in self._named
 
     def __getitem__(self, name: bytes) -> Any:
@@ -81,14 +81,14 @@ class Handles:
     def attach(self, environment: Any, names: Iterable[bytes]) -> None:
         """Open the sub-databases in `names` that are not open yet; FormatError if one is missing.
 
-        lmdb.MapResizedError if another process has made the map larger.
+        lmdb.MapResizedError if another process has enlarged the map.
         """
         with self._lock:
             wanted = [name for name in names if name not in self._named]
             self._named = {**self._named, **self._opened(environment, wanted)}
 
     def renew(self, environment: Any) -> None:
-        """Open all sub-databases again, or none, after the environment was closed and reopened.
+        """Open all sub-databases again, or none, after the environment was reopened.
 
         No other thread of this process may have a transaction open.
         """
@@ -96,7 +96,7 @@ class Handles:
             try:
                 self._named = self._opened(environment, list(self._named))
             except lmdb.MapResizedError:
-                environment.set_mapsize(0)  # another process has made it larger
+                environment.set_mapsize(0)  # another process has enlarged it
             else:
                 return
 
@@ -106,7 +106,7 @@ class Handles:
             self._named[name] = environment.open_db(name, txn=transaction, create=True)
 
     def forget(self, names: Collection[bytes] | None = None) -> None:
-        """Drop the handles in `names`, or all: the environment was closed, or did not commit."""
+        """Drop the handles in `names`, or all, after a failed commit or after closing."""
         dropped = self._named if names is None else names
         self._named = {name: each for name, each in self._named.items() if name not in dropped}
 
@@ -114,9 +114,8 @@ class Handles:
         """Open sub-databases and return their handles, which are valid at once.
 
         LMDB lets one thread at a time open a sub-database, in a transaction that is then committed.
-        In a writable environment that transaction is begun here: LMDB's binding would begin its own
-        while it holds the interpreter lock, and two threads could then wait for each other for
-        ever.
+        A writable environment gets this transaction here.  LMDB's binding would begin its own while
+        it holds the interpreter lock, and then two threads could wait for each other for ever.
         """
         if not names:
             return {}
@@ -139,12 +138,12 @@ class Handles:
 
 
 def last_number(environment: Any) -> int:
-    """Return the number of the last transaction in the data file; 0 if nothing was ever written."""
+    """Return the number of the last transaction in the data file; 0 if nothing was written yet."""
     return int(environment.info()["last_txnid"])
 
 
 def finish_commit(environment: Any) -> None:
-    """Let LMDB enter the last commit in its reader table if the writer was killed before it could.
+    """Let LMDB note the last commit in its reader table if the writer was killed before that.
 
     LMDB does so when it finds that the holder of its write lock has died.
     """
@@ -154,10 +153,10 @@ def finish_commit(environment: Any) -> None:
 def check_number(
     environment: Any, path: str, reading: Callable[[], AbstractContextManager[Any]]
 ) -> None:
-    """Raise ReplacedError unless reader table and data file are at the same transaction number.
+    """Raise ReplacedError unless reader table and data file have the same transaction number.
 
-    `reading` opens a read transaction for a `with` statement.  A writer that was killed within its
-    commit leaves the table one behind, until somebody writes; until then nobody reads that commit.
+    `reading` opens a read transaction for a `with` statement.  A writer that was killed during its
+    commit leaves the table one transaction behind.  Until the next write, that commit is invisible.
     """
     again = pauses(COMPARED_SECONDS, longest_seconds=LONGEST_PAUSE_SECONDS)
     was_finished = False
@@ -185,7 +184,7 @@ def check_number(
 def check_next(environment: Any, path: str, transaction: Any, base: int | None) -> None:
     """Raise ReplacedError unless a write transaction directly follows the last one in the file.
 
-    `base`: the number of the last transaction when the change was made; None if any will do.
+    `base`: the number of the last transaction when the change was prepared; None allows any.
     """
     written, number = last_number(environment), transaction.id()
     if number != written + 1 or base not in (None, written):
@@ -197,7 +196,7 @@ def check_next(environment: Any, path: str, transaction: Any, base: int | None) 
 
 
 def _touch(transaction: Any, handle: Any) -> None:
-    """Read every value, so that its pages are in memory; LMDB's binding touches what it returns."""
+    """Read every value, so that its pages are in memory; LMDB's binding touches returned values."""
     for _ in transaction.cursor(handle).iternext(keys=False, values=True):
         pass
 
@@ -205,7 +204,7 @@ def _touch(transaction: Any, handle: Any) -> None:
 class Environment:
     """An open LMDB environment, shared by all databases of this process in one directory."""
 
-    # The number of this process, for `begin`: to ask the system takes as long as to begin.
+    # The number of this process, cached because asking the system takes as long as `begin`.
     process = os.getpid()
 
     def __init__(
@@ -217,7 +216,7 @@ class Environment:
         map_bytes: int,
         timeout: float | None,
     ) -> None:
-        """Open the existing directory `path`; make an empty data file unless read-only.
+        """Open the existing directory `path`; create an empty data file unless read-only.
 
         `timeout`: seconds to wait while another process replaces the data file.
         """
@@ -225,19 +224,19 @@ class Environment:
         self.durability = durability
         self.is_read_only = is_read_only
         self.map_bytes = map_bytes
-        self.generation = 0  # changes whenever pointers into the map become invalid
+        self.generation = 0  # incremented whenever pointers into the map become invalid
         self._pid = os.getpid()
         self._gate = Gate(f"snapshots and transactions of this process on {path}")
         self._turn = Turn()
-        self.parent_wrote = False  # in a forked child: at the fork
+        self.parent_wrote = False  # in a forked child: whether the parent was writing at the fork
         self._right: weakref.ref[WriteRight] | None = None
         self.handles = Handles(path)
         self.leases: weakref.WeakSet[Lease] = weakref.WeakSet()
         self._lmdb: Any = None
         self._is_closed = False
-        self._has_replaced = False  # whether this process has put another data file in place
-        self._is_lost = False  # whether it could not be opened again; the next verb tries
-        self._is_left = False  # whether it has no lease, and waits for its transactions to end
+        self._has_replaced = False  # whether this process has replaced the data file
+        self._is_lost = False  # whether reopening failed; the next verb tries again
+        self._is_left = False  # whether it has no lease and waits for transactions to end
         self._files = OpenFiles(
             path, is_read_only=is_read_only, is_synced=durability == "full", timeout=timeout
         )
@@ -254,7 +253,7 @@ class Environment:
             raise
 
     def begin(self, *, tries: int = BEGIN_TRIES) -> Holder:
-        """Begin a read transaction and return its holder; the caller passes that to `end`."""
+        """Begin a read transaction and return its holder, which the caller passes to `end`."""
         if self._is_lost:
             self.recover()
         holder = self._gate.enter()
@@ -272,7 +271,7 @@ class Environment:
 
     def end(self, holder: Holder) -> None:
         """End the transaction of `holder`; call this once."""
-        if holder.transaction is not None:  # it is None in a forked child, see leave_to_parent
+        if holder.transaction is not None:  # None in a forked child, see leave_to_parent
             try:
                 holder.transaction.abort()
             finally:
@@ -309,10 +308,10 @@ class Environment:
     def write(self, change: Callable[[Any], Result], *, base: int | None = None) -> Result:
         """Run `change` in a write transaction, commit it, and return its result.
 
-        `base`: number of the transaction on which the change was based.  Raises `MapFull` if the
-        map has no room; call `grow` and try again.  Raises ReplacedError if the files are not those
-        that were opened, or if another writer has committed after `base`.  If anything raises,
-        `change` too, nothing is changed.
+        `base`: number of the transaction that the change is based on.  Raises `MapFull` if the map
+        has no room; call `grow` and try again.  Raises ReplacedError if the files are not the
+        opened ones, or another writer committed after `base`.  If anything raises, even `change`,
+        nothing is changed.
         """
         self.check_writable()
         number = None
@@ -338,7 +337,7 @@ class Environment:
                 self.watch.end_own(number)
 
     def grow(self, needed_bytes: int, right: WriteRight) -> None:
-        """Double the map until it has `needed_bytes` more; BusyError if transactions stay open."""
+        """Double the map until it has `needed_bytes` more; BusyError for open transactions."""
         with self._alone("the database must grow beyond its map", right):
             now = int(self._lmdb.info()["map_size"])
             wanted = max(2 * now, now + 2 * needed_bytes)
@@ -361,10 +360,10 @@ class Environment:
         *,
         is_read_only: bool | None = None,
     ) -> None:
-        """Close and open again; if a `replacement` is given, move that data file into place first.
+        """Close and open again; first move the data file `replacement` into place, if given.
 
         Only a process that is alone may give one, see `Presence.alone`.  If this fails, the
-        databases go on with the file that is in place, at once or as soon as it can be opened.
+        databases continue with the file in place, at once or as soon as it can be opened.
         """
         so = "" if is_read_only is None else " to write to it"
         with self._alone(f"the data file must be opened again{so}", right):
@@ -386,7 +385,7 @@ class Environment:
                     raise
 
     def recover(self) -> None:
-        """Open the environment that a failed `reopen` has left closed; do nothing otherwise."""
+        """Open the environment if a failed `reopen` has left it closed."""
         if not self._is_lost or self._pid != os.getpid():
             return
         with self._alone("the data file must be opened again", None):
@@ -398,8 +397,8 @@ class Environment:
     def close(self) -> None:
         """Close the environment; BusyError if transactions are still open after a short wait.
 
-        FullError if the disk did not take what was committed; the environment is then closed
-        anyway.
+        FullError if committed data could not be written to the disk; even then, the environment is
+        closed.
         """
         if self._pid != os.getpid() or self._is_closed:
             return
@@ -407,7 +406,7 @@ class Environment:
             environment, self._lmdb = self._lmdb, None
             try:
                 if environment is None:
-                    return  # it could not be opened again
+                    return  # it could not be reopened
                 if self.durability == "process" and not self.is_read_only:
                     environment.sync(True)
             except lmdb.Error as error:
@@ -423,9 +422,9 @@ class Environment:
                 self._is_closed, self._is_lost = True, False
 
     def subdatabase(self, name: bytes) -> Any:
-        """Return the handle of an attached or created sub-database; call it inside a transaction.
+        """Return the handle of an attached or created sub-database, for use inside a transaction.
 
-        CorruptError if somebody has damaged the file since its pages were last checked.
+        CorruptError if the file was damaged since its pages were last checked.
         """
         self.watch.look()
         return self.handles[name]
@@ -448,11 +447,10 @@ class Environment:
         self.handles.create(self._lmdb, names, transaction)
 
     def copy_to(self, path: str) -> None:
-        """Write a compacted copy of the data file to the new file `path`, and sync it; FullError.
+        """Write a compacted copy of the data file to the new file `path` and sync it; FullError.
 
-        All values are read first.  The system copies mapped memory in large pieces, and maps what
-        was written in large pieces in large pieces too, so that opening the copy takes a tenth of
-        the time.
+        All values are read first.  Then the system copies the mapped memory in large pieces, and
+        later maps the copy in large pieces, so that opening it takes a tenth of the time.
         """
         with self.reading() as transaction:
             with translated(self.path):
@@ -467,7 +465,7 @@ class Environment:
                 translate(error, path)
 
     def sizes(self, transaction: Any) -> tuple[int, int, int]:
-        """Return the bytes of the data file on disk, of the pages in use, and of the map."""
+        """Return three sizes in bytes: the data file on disk, the pages in use, and the map."""
         self.watch.look()
         main = self._lmdb.open_db(None, txn=transaction)
         pages = [pages_bytes(transaction, each) for each in (main, *self.handles.every())]
@@ -475,9 +473,9 @@ class Environment:
         return self.presence.data_bytes, 2 * page_bytes + sum(pages), information["map_size"]
 
     def readers(self, *, clears: bool = True) -> list[tuple[int, int, int]]:
-        """Return (process, thread, transaction) of each reader slot in use.
+        """Return process, thread and transaction of each reader slot in use.
 
-        `clears`: first free the slots of processes that have died.
+        `clears`: first free the slots of dead processes.
         """
         self.check_usable()
         with self._gate.held():
@@ -490,49 +488,50 @@ class Environment:
 
     @property
     def used_bytes(self) -> int:
-        """Size of the data file up to the last page that was ever written."""
+        """Size of the data file up to the last page that was ever used."""
         return int((self._lmdb.info()["last_pgno"] + 1) * self._lmdb.stat()["psize"])
 
     @property
     def last_number(self) -> int:
-        """Number of the last transaction in the data file; 0 if nothing was ever written."""
+        """Number of the last transaction in the data file; 0 if nothing was written yet."""
         return last_number(self._lmdb)
 
     def is_idle(self, right: WriteRight) -> bool:
-        """Whether this process has no transaction open, except the one of `right`."""
+        """Return whether this process has no transaction open except that of `right`."""
         return self._gate.is_idle(besides=right.holder)
 
     @property
     def can_be_alone(self) -> bool:
-        """Whether there are lock files that tell which other processes use the database."""
+        """Whether there are lock files, which show other processes that use the database."""
         return self._files.can_be_alone
 
     @property
     def is_open(self) -> bool:
-        """Whether the environment is open, or the next verb opens it again."""
+        """Whether the environment is open, or the next verb will reopen it."""
         return self._lmdb is not None or self._is_lost
 
     def is_at(self, path: str) -> bool:
-        """Whether it is open, and its data file is the one of the directory `path`."""
+        """Return whether the environment is open with the data file of the directory `path`."""
         return self.is_open and self.presence.is_of(os.path.join(path, DATA_FILE))
 
     @property
     def is_used(self) -> bool:
-        """Whether any lease is alive; the set may still count one that is being deleted."""
+        """Whether any lease is alive; a lease that is being deleted may still count."""
         return any(True for _ in self.leases)
 
     def lease(self) -> "Lease":
-        """Make another lease."""
+        """Return another lease of this environment."""
         lease, self._is_left = Lease(self), False
-        # When the process ends, the system closes everything.
+        # At the end of the process, the system closes everything.
         weakref.finalize(lease, _close_unused, self).atexit = False
         self.leases.add(lease)
         return lease
 
     def try_close(self) -> bool:
-        """Close it, which has no lease, at once or when its last transaction ends; return which.
+        """Close an environment without leases now, or when its last transaction ends.
 
-        An error of closing is dropped, since no caller is left to receive it.
+        Returns whether it is closed now.  Errors are dropped, since no caller is left to receive
+        them.
         """
         if self._gate.is_idle():
             with suppress(errors.Error):
@@ -546,9 +545,9 @@ class Environment:
         return self._pid != os.getpid()
 
     def _alone(self, why: str, right: WriteRight | None) -> AbstractContextManager[None]:
-        """Return a `with` context in which no other holder is inside the gate.
+        """Return a context manager that waits until no other holder is inside the gate.
 
-        `right` stays inside; None means the write right of this thread, if it has one.
+        `right` remains inside; None means the write right of this thread, if it has one.
         """
         if right is None and self._right is not None:
             current = self._right()
@@ -573,7 +572,7 @@ class Environment:
     def _open_anew(self) -> None:
         """Close and open again, with all handles; the caller is alone in the gate.
 
-        Meanwhile the environment does not look closed to threads that are outside the gate.
+        Meanwhile, threads outside the gate do not see the environment as closed.
         """
         self._is_lost = True
         old, self._lmdb = self._lmdb, None
@@ -590,13 +589,13 @@ class Environment:
         self._lmdb, self._is_lost, self._has_replaced = made, False, False
 
     def _begin_again(self, error: Exception, tries: int) -> Holder:
-        """Begin a read transaction after `error`, if the cause can be repaired."""
+        """Begin a read transaction after `error`, if its cause can be repaired."""
         if not tries:
             translate(error, self.path)
         if isinstance(error, lmdb.MapResizedError):
             self._adopt_size()
         elif isinstance(error, lmdb.PanicError):
-            # The last page of a commit could not be written; LMDB then refuses everything.
+            # The last page of a commit could not be written, so LMDB refuses everything.
             self.reopen(None)
         elif isinstance(error, lmdb.ReadersFullError):
             if not self._lmdb.reader_check():
@@ -608,11 +607,11 @@ class Environment:
         return self.begin(tries=tries - 1)
 
     def _adopt_size(self) -> None:
-        """Use the larger map that another process has given to the file."""
-        self.watch.check_metas()  # a damaged meta page can also claim a larger map
+        """Adopt the larger map that another process has given the file."""
+        self.watch.check_metas()  # a damaged meta page could claim a larger map
         with self._alone("another process has made the database larger", None):
             if self._lmdb is None:
-                return  # another thread has closed it, as `begin` will say
+                return  # another thread has closed it; `begin` will say so
             self.generation += 1
             try:
                 self._lmdb.set_mapsize(0)
@@ -633,7 +632,7 @@ class Environment:
             raise closed(self.path)
 
     def check_writable(self) -> None:
-        """Raise ReadOnlyError if opened for reading; otherwise like `check_usable`."""
+        """Raise ReadOnlyError if opened for reading, or an error of `check_usable`."""
         self.check_usable()
         if self.is_read_only:
             raise errors.ReadOnlyError(
@@ -641,11 +640,11 @@ class Environment:
             )
 
     def leave_to_parent(self) -> None:
-        """In a forked child, drop everything without disturbing the parent.
+        """Drop everything in a forked child, without disturbing the parent.
 
-        The child must not close the inherited environment or end its transactions: both would
+        The child must not close the inherited environment or end its transactions, since both
         change the reader table that the processes share.  LMDB's binding drops unreferenced objects
-        harmlessly, and only after that this process may open the path again.
+        harmlessly.  Only afterwards can this process open the path again.
         """
         self._gate.forget_all()
         self.handles.forget()
@@ -656,12 +655,12 @@ class Environment:
 
 
 class Source:
-    """A read transaction, from which the values of stored runs are fetched.
+    """A read transaction that fetches the values of stored runs.
 
     `keying`: the keys of tables.  `width`: the bytes of a volatility vector.  `header_offset`: sets
     the width of the directories of tables of keys, see `header_bits`.  `holder` has the
-    transaction, which ends with the source; None if it has ended.  `is_lent`: it is a write
-    transaction whose own changes are read; its owner ends it, and must write nothing while fetched
+    transaction, which ends with the source; None after that.  `is_lent`: the source reads the
+    uncommitted changes of a write transaction.  Its owner ends it, and must not write while fetched
     arrays are in use.
     """
 
@@ -670,7 +669,7 @@ class Source:
         "width",
     )  # fmt: skip
 
-    # One is made for every query, and a dataclass with fields of its own takes twice as long.
+    # Every query makes a source, and a dataclass would take twice as long to make.
     def __init__(
         self, environment: Environment, keying: Keying, width: int, header_offset: int,
         holder: Holder | None, is_lent: bool = False,
@@ -678,7 +677,7 @@ class Source:
         """Share the lock of the holder."""
         self.environment, self.keying, self.width = environment, keying, width
         self.header_offset, self.holder, self.is_lent = header_offset, holder, is_lent
-        self._file_map: FileMap | None = None  # once it is known
+        self._file_map: FileMap | None = None  # None until it is known
         self._reading = Lock() if holder is None else holder.reading
 
     def __enter__(self) -> "Source":
@@ -697,14 +696,14 @@ class Source:
     def end(self) -> None:
         """End the transaction; a second call does nothing.
 
-        Arrays that were fetched through it may not be used any more.
+        Arrays that were fetched through it must not be used afterwards.
         """
         holder, self.holder = self.holder, None
         if holder is not None and not self.is_lent:
             self.environment.end(holder)
 
     def check_open(self) -> None:
-        """Raise ClosedError after `end`, ForkedError in a child of the process that began."""
+        """Raise ClosedError after `end`, ForkedError in a child of the process that began it."""
         self.environment.check_usable()
         if self.transaction is None:
             raise errors.ClosedError(
@@ -713,16 +712,16 @@ class Source:
             )
 
     def fetch(self, name: bytes, kind: bytes, key: bytes, dtype: npt.DTypeLike) -> Any:
-        """Return the array stored under `key`; if it is large, its pages are not read yet.
+        """Return the array stored under `key`, without reading the pages of a large one.
 
         It may be stored as evenly spaced numbers.  CorruptError if it is missing.
         """
         return codec.decode_column(kind, key, self.unread(name, kind, key), dtype)
 
     def unread(self, name: bytes, kind: bytes, key: bytes) -> Any:
-        """Return the bytes stored under `key` like `value`; of many bytes no page is read yet."""
+        """Return the bytes stored under `key` like `value`; pages of a large value are not read."""
         with self._reading:
-            # LMDB notes in the transaction what it has read, and threads may share a verb's work.
+            # Threads may share the work of a verb, and LMDB changes the transaction when it reads.
             file_map, handle = self._map(), self.handle(name)
             if file_map is None:
                 found = get_value(self.transaction, handle, key)
@@ -731,9 +730,9 @@ class Source:
         return codec.present(kind, key, found, name)
 
     def pages_of(self, array: npt.NDArray[Any]) -> Pages | None:
-        """Return the whole pages of an array that lie in the map; None if it is elsewhere.
+        """Return the whole pages of an array that are in the map; None if it is elsewhere.
 
-        So is all that was fetched from inside a write transaction.
+        Arrays fetched inside a write transaction are never in the map.
         """
         with self._reading:
             file_map = self._map()
@@ -741,12 +740,12 @@ class Source:
 
     @property
     def data_bytes(self) -> int:
-        """The size of the data file up to its last page in use."""
+        """Size of the data file up to its last used page, in bytes."""
         return self.environment.used_bytes
 
     @property
     def memory_bytes(self) -> int:
-        """The memory that this process may use."""
+        """Memory that this process may use, in bytes."""
         return memory_bytes()
 
     @property
@@ -755,13 +754,13 @@ class Source:
         return self.data_bytes > self.memory_bytes
 
     def value(self, name: bytes, kind: bytes, key: bytes) -> Any:
-        """Return the bytes stored under `key` of a sub-database; CorruptError if missing."""
+        """Return the bytes stored under `key` of a sub-database; CorruptError if there are none."""
         return codec.present(kind, key, self.find(name, key), name)
 
     def _map(self) -> FileMap | None:
         """Return the map of the data file; None inside a write transaction.
 
-        The caller has `_reading`.
+        The caller holds `_reading`.
         """
         if self._file_map is None and not self.is_lent:
             handle, size = self.handle(layout.MANIFEST), self.environment.used_bytes
@@ -778,30 +777,30 @@ class Source:
         return self.environment.subdatabase(name)
 
     def every(self, name: bytes, start: bytes = b"") -> Iterator[tuple[bytes, Any]]:
-        """Yield keys of a sub-database and the bytes under them, in order, from `start` on."""
+        """Yield the keys of a sub-database from `start` on, in order, with their values."""
         return values_from(self.transaction, self.handle(name), start)
 
     def unread_values(self, name: bytes) -> Iterator[tuple[bytes, Any]]:
-        """Yield keys and values like `every`; of values of many bytes no page is read yet."""
+        """Yield keys and values like `every`, without reading the pages of large values."""
         for key in keys_from(self.transaction, self.handle(name), b""):
             yield key, self.unread(name, name, key)
 
     def before(self, name: bytes, key: bytes) -> tuple[bytes, Any] | None:
-        """Return the last key at or before `key`, and the bytes under it; None if none is."""
+        """Return the last key at or before `key` and its value; None if there is none."""
         return value_at_or_before(self.transaction, self.handle(name), key)
 
     def pages_bytes(self, name: bytes) -> int:
-        """Return the bytes of the pages of a sub-database."""
+        """Return the size of the pages of a sub-database in bytes."""
         return pages_bytes(self.transaction, self.handle(name))
 
 
 class Lease:
-    """A store's right to use an environment; given back once, or when the object is deleted."""
+    """A right to use an environment, released once, or when the object is deleted."""
 
     __slots__ = ("__weakref__", "environment")
 
     def __init__(self, environment: Environment) -> None:
-        """Made by `Environment.lease`."""
+        """Use `Environment.lease` to make leases."""
         self.environment = environment
 
     @staticmethod
@@ -813,10 +812,10 @@ class Lease:
         map_bytes: int,
         timeout: float | None = None,
     ) -> "Lease":
-        """Return a lease of the environment of the directory `path`, opening it if needed.
+        """Return a lease of the environment of the directory `path`; open it if needed.
 
         An environment that was opened for reading is reopened for the first caller that writes.
-        OptionError if it is already open with another durability, because all users share that.
+        All users share the durability; OptionError if it is already open with another one.
         `timeout`: seconds to wait while another process replaces the data file.
         """
         with _lock:
@@ -839,7 +838,7 @@ class Lease:
                     _open[place] = environment
                     return environment.lease()
                 except BaseException:
-                    # An interrupt: there may be no lease, and so no finaliser.
+                    # After an interrupt there may be no lease, and so no finaliser.
                     _close_unused(environment)
                     raise
             lease = known.lease()
@@ -855,9 +854,9 @@ class Lease:
             return lease
 
     def release(self) -> None:
-        """Give the lease back; a second call does nothing.  The last one closes its environment.
+        """Release the lease; a second call does nothing.  The last lease closes its environment.
 
-        BusyError if its transactions do not end in time; the environment then stays open.
+        BusyError if its transactions do not end in time; the environment then remains open.
         """
         with _lock:
             environment = self.environment
@@ -870,9 +869,9 @@ class Lease:
             environment.leases.discard(self)
 
     def abandon(self) -> None:
-        """Give the lease back while an exception is handled, which may hold transactions open.
+        """Release the lease while handling an exception, which may keep transactions open.
 
-        If the environment cannot be closed now, it is closed when the exception and the lease are
+        If the environment cannot be closed now, that happens when the exception and the lease are
         deleted.
         """
         with suppress(errors.BusyError):
@@ -880,7 +879,7 @@ class Lease:
 
 
 def _close_unused(environment: Environment) -> None:
-    """Close an environment that has no lease any more, as soon as its transactions have ended."""
+    """Close an environment without leases as soon as its transactions have ended."""
     with _lock:
         if not environment.is_used and environment.try_close():
             _forget(environment)
@@ -894,7 +893,7 @@ def _forget(environment: Environment) -> None:
 
 
 def _forget_in_child() -> None:
-    """After a fork, forget all environments: the child has none open."""
+    """Forget all environments after a fork: the child has none open."""
     global _lock
     _lock = threading.RLock()
     Environment.process = os.getpid()

@@ -1,13 +1,13 @@
-"""Field codes: what documents have in the fields of their metadata that `Options.fields` names.
+"""Field codes: the values of documents in the metadata fields that `Options.fields` names.
 
-A code is a hash of 64 bits of one value, as msgpack packs it, keyed by `Manifest.id_key`, so that
-nobody can make values with equal codes; 0 is for a document without the field, or with None there.
-So a search tells by a few numbers whether a document is meant, without a look at its metadata, from
-which the codes can be made again.
+A code is a 64-bit hash of a value packed as msgpack, keyed by `Manifest.id_key` so that nobody can
+construct values with equal codes.  A document without the field, or with None in it, has code 0.  A
+search compares a few numbers to decide whether a document qualifies, without reading its metadata.
+Codes can be made again from the metadata.
 
-A stored value has the codes of `FIELD_ORDINALS` ordinals, after the header: one for each field,
-u64[FIELD_ORDINALS, fields], 0 for ordinals that are not in use.  Its key is the number of the
-chunk.  `Manifest.fields_version` changes whenever codes of stored documents are replaced.
+A stored value has the codes of `FIELD_ORDINALS` ordinals, after the header: u64[FIELD_ORDINALS,
+fields], 0 for ordinals that are not in use.  Its key is the number of the chunk.
+`Manifest.fields_version` changes whenever codes of stored documents are replaced.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,28 +30,27 @@ from simdb.storage.layout import FIELD_ORDINALS
 from simdb.storage.manifest import Manifest
 from simdb.storage.tombstones import ANY_CODE
 
-# The types of values: what else compares equal to one of them is rarely meant.
+# The types of values.  Equal values of other types are rarely intended.
 PLAIN = (str, int, bool, bytes)
-# What is wrong with a value of these types that msgpack does not pack.
+# The reason why msgpack refuses a value of these types.
 FAULTS = {str: ", which is not valid Unicode", int: ", which has more than 64 bits"}
 CODE_BYTES = 8
 REMEDY = "make them again from the metadata: rebuild(), simdb rebuild"
 
-# So many codes of texts and other values are remembered.
 CODES_KEPT = 1 << 16
 
-# A text of ASCII, any other value as msgpack packs it, or None.
+# An ASCII text, any other value packed by msgpack, or None.
 Coded = str | bytes | None
-# The number of a field, and the value that documents must have in it.
+# Pairs of the number of a field and the value that documents must have in it.
 FieldValues = tuple[tuple[int, Coded], ...]
 Metadata = Iterable[tuple[int, bytes]]
 Entries = Iterator[tuple[bytes, Any]]
 
 
 def coded_value(field: str, value: Any, named: Callable[[], str]) -> Coded:
-    """Return what `code_of` takes of the value of a field.
+    """Return the value of a field in the form that `code_of` takes.
 
-    InputError if it has no code; `named()` tells whose it is.
+    InputError for a value that has no code; `named()` names its document.
     """
     if value is None or (type(value) is str and value.isascii()):
         return value
@@ -88,7 +87,7 @@ def codes_of(
 ) -> U64:
     """Return the codes of `count` documents: uint64[count, fields].
 
-    `metadata`: position and stored form of each document that has some.  `named(position)` names a
+    `metadata`: position and stored form for each document with metadata.  `named(position)` names a
     document in the InputError for a value that has no code.
     """
     places, found = [], []
@@ -106,19 +105,19 @@ def codes_of(
 
 
 class FieldCodes:
-    """The codes of all documents in memory; they grow with every commit of one version.
+    """The codes of all documents in memory, which grow with every commit of one version.
 
-    An older state of this version does not look at later documents, so all states share them.
+    All states of the version share them; an older state ignores later documents.
     """
 
     def __init__(self, width: int) -> None:
-        """Begin without documents; each will have `width` codes."""
+        """Start without documents; each will have `width` codes."""
         self.codes = np.zeros((0, width), np.uint64)
         self._count = 0
         self._lock = Lock()
 
     def read(self, source: Source, count: int, room: int = 0) -> U64:
-        """Return the codes of documents below `count`, in an array with `room` for so many."""
+        """Return the codes of documents below `count`; the array has room for `room` documents."""
         with self._lock:
             if len(self.codes) < max(count, room):
                 codes = np.zeros((max(count, room) * 5 // 4, self.codes.shape[1]), np.uint64)
@@ -138,26 +137,26 @@ class FieldCodes:
 
 
 class StagedCodes:
-    """The codes that a transaction changes, in order; they only grow, or are taken back."""
+    """The changes of codes in a transaction, in order; `restore` undoes the last ones."""
 
     def __init__(self, known: FieldCodes, first: int) -> None:
-        """Begin without changes; `first`: the ordinal of the first new document."""
+        """Start without changes; `first`: the ordinal of the first new document."""
         self._known = known
         self._first = first
-        # The first ordinal of each change, and the codes from there on.
+        # For each change, its first ordinal and the codes from there on.
         self._changes: list[tuple[int, U64]] = []
-        self._replacing: int | None = None  # the first change of a stored document
-        # The array that has all codes, and how many changes are in it.
+        self._replacing: int | None = None  # position of the first change to a stored document
+        # The array with all codes, and the number of changes applied to it.
         self._applied: tuple[U64, int] = (known.codes, 0)
         self._own: U64 | None = None
         self._lock = Lock()
 
     def __len__(self) -> int:
-        """Number of changes, for `restore`."""
+        """Return the number of changes, for `restore`."""
         return len(self._changes)
 
     def restore(self, count: int) -> None:
-        """Forget all changes but the first `count`."""
+        """Undo all changes after the first `count`."""
         if len(self._changes) > count:
             del self._changes[count:]
             self._applied, self._own = (self._known.codes, 0), None
@@ -165,16 +164,16 @@ class StagedCodes:
                 self._replacing = None
 
     def change(self, start: int, codes: U64) -> None:
-        """Give documents from the ordinal `start` on these codes."""
+        """Set the codes of consecutive documents, the first with the ordinal `start`."""
         if start < self._first and self._replacing is None:
             self._replacing = len(self._changes)
         self._changes.append((start, codes))
 
     def over(self, source: Source, count: int) -> U64:
-        """Return the codes of all documents below `count`; later changes change the array.
+        """Return the codes of all documents below `count`; later changes modify the array.
 
-        The codes of new documents lie behind those of stored ones in the array that states share:
-        only the one write transaction writes there.
+        The codes of new documents are at the end of the array that all states share; only the
+        single write transaction writes there.
         """
         with self._lock:
             target = self._known.read(source, self._first, count)
@@ -189,7 +188,7 @@ class StagedCodes:
             return target
 
     def encoded(self, source: Source) -> tuple[list[tuple[bytes, Any]], bool]:
-        """Return keys and values to store, and whether codes of stored documents are replaced."""
+        """Return keys and values to store, and whether they replace codes of stored documents."""
         if not self._changes:
             return [], False
         parts = [np.arange(start, start + len(codes)) for start, codes in self._changes]
@@ -209,7 +208,7 @@ class StagedCodes:
 
 
 def whole_codes(codes: U64) -> Entries:
-    """Yield the keys and values of all chunks, given the codes of every ordinal."""
+    """Yield the keys and values of all chunks from the codes of every ordinal."""
     chunks = np.zeros((-(-len(codes) // FIELD_ORDINALS), FIELD_ORDINALS, codes.shape[1]), np.uint64)
     chunks.reshape(-1, codes.shape[1])[: len(codes)] = codes
     return _encoded(range(len(chunks)), chunks)
@@ -218,7 +217,7 @@ def whole_codes(codes: U64) -> Entries:
 def check_codes(
     source: Source, manifest: Manifest, fields: Sequence[str], metadata: Metadata
 ) -> Iterator[Finding]:
-    """Yield a finding unless the stored codes are those of the `metadata`."""
+    """Yield a finding if the stored codes differ from the codes of the `metadata`."""
     count = manifest.next_ordinal
     try:
         stored = FieldCodes(len(fields)).read(source, count)[:count]

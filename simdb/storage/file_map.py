@@ -1,15 +1,15 @@
-"""The map of the data file: opening it, where values lie in it, and advice about its pages.
+"""The map of the data file: opens it, finds values in it, and advises the system about its pages.
 
-LMDB's binding touches every page of a value that it returns.  If the database is larger than the
-memory, a single query would then read whole tables.  A cursor touches only the pages of the tree,
-and the key that it returns lies in a leaf page.  The node of a large value has there, behind the
-key, the number of the first page of the value, and every page has its own number at its start: so
-the distance between the two is known.  `pages.py` has the layout, and has checked it.
+LMDB's binding touches every page of each value it returns.  For a database larger than memory, a
+single query would then read whole tables.  A cursor touches only the pages of the tree, and it
+returns a key inside a leaf page.  After the key of a large value, its node has the number of the
+first page of the value.  Since every page begins with its own number, the address of the value
+follows.  `pages.py` describes and checks this layout.
 
-A column that will be scanned is read at once and not page by page, and a scanned column leaves the
-memory of the process; the system keeps the pages for later as long as it has room.  Only memory of
-which a `FileMap` says that it lies in the map may be released: the file has the same bytes.  What a
-write transaction has written lies in memory of its own until the commit, and nothing else has it.
+A column is read ahead as a whole before it is scanned, and afterwards released from the process;
+the system caches its pages while it has room.  Only memory that `FileMap` has located in the map
+may be released, since the file has the same bytes.  Data of a write transaction are in private
+memory until the commit, and would be lost.
 """
 
 import ctypes
@@ -36,13 +36,13 @@ DEFAULT_MAP_BYTES = 1 << 40
 MOST_MAP_BYTES = 1 << 62
 READERS_MAX = 2048  # slots in the lock file; many readers soon fill LMDB's default of 126
 SUBDATABASES_MAX = 128
-# The library whose pages simdb checks by itself; another one may lay them out differently.
+# simdb checks the pages of this version of LMDB; other versions may lay them out differently.
 LIBRARY = (0, 9)
 OPEN_TRIES = 20  # opening can fail while another process opens or closes the environment
-# Of madvise(2).  POPULATE_READ waits until all pages are read; WILL_NEED, for systems without it,
-# only starts reading.
+# Advice of madvise(2).  POPULATE_READ waits until all pages are read.  WILL_NEED, for systems
+# without it, only starts reading.
 RANDOM, WILL_NEED, DO_NOT_NEED, POPULATE_READ = 1, 3, 4, 22
-# The system starts to read no more than this of a longer range, if it is set up as usual.
+# By default, the system reads ahead at most this part of a longer range.
 AHEAD_BYTES = 128 << 10
 _MADVISE: Any = getattr(ctypes.CDLL(None), "madvise", None) if os.name == "posix" else None
 
@@ -50,8 +50,9 @@ _MADVISE: Any = getattr(ctypes.CDLL(None), "madvise", None) if os.name == "posix
 def open_map(path: str, map_bytes: int, *, is_read_only: bool, is_synced: bool) -> Any:
     """Open the LMDB environment of the directory `path`, with a map of `map_bytes` or less.
 
-    FormatError if this LMDB cannot read the data file, or is one whose pages simdb does not know.
-    CorruptError if the data file claims pages outside its map, which LMDB tells in many ways.
+    FormatError if this LMDB cannot read the data file, or simdb does not know its pages.
+    CorruptError if the data file refers to pages outside its map, which LMDB reports by various
+    errors.
     """
     check_library(lmdb.version())
     try:
@@ -66,7 +67,7 @@ def open_map(path: str, map_bytes: int, *, is_read_only: bool, is_synced: bool) 
 
 
 def check_library(version: tuple[int, ...]) -> None:
-    """Raise FormatError unless `version` is of the LMDB whose pages `pages` checks."""
+    """Raise FormatError unless `version` is an LMDB whose pages `pages` checks."""
     if tuple(version[:2]) != LIBRARY:
         raise FormatError(
             f"the package lmdb has LMDB {'.'.join(map(str, version))}, and simdb knows the files "
@@ -75,7 +76,7 @@ def check_library(version: tuple[int, ...]) -> None:
 
 
 def try_open(path: str, map_bytes: int, *, is_read_only: bool, is_synced: bool) -> Any:
-    """Open the environment in one try, with a map of exactly `map_bytes`; lmdb.Error."""
+    """Open the environment once, with a map of exactly `map_bytes`; lmdb.Error."""
     environment = lmdb.open(
         os.fsencode(path),
         map_size=map_bytes,
@@ -94,7 +95,7 @@ def try_open(path: str, map_bytes: int, *, is_read_only: bool, is_synced: bool) 
 
 
 def _open_smaller(path: str, map_bytes: int, *, is_read_only: bool, is_synced: bool) -> Any:
-    """Open the environment with the largest map up to `map_bytes` for which there is room."""
+    """Open the environment with the largest possible map up to `map_bytes`."""
     size = map_bytes
     for attempt in range(OPEN_TRIES):
         try:
@@ -143,7 +144,7 @@ def values_from(transaction: Any, handle: Any, key: bytes = b"") -> Iterator[tup
 
 
 def keys_from(transaction: Any, handle: Any, key: bytes) -> list[bytes]:
-    """Return all keys of a sub-database, from the first key at or after `key`; reads no values."""
+    """Return all keys of a sub-database from the first one at or after `key`; read no values."""
     try:
         cursor = transaction.cursor(handle)
         if not cursor.set_range(key):
@@ -154,7 +155,7 @@ def keys_from(transaction: Any, handle: Any, key: bytes) -> list[bytes]:
 
 
 def value_at_or_before(transaction: Any, handle: Any, key: bytes) -> tuple[bytes, Any] | None:
-    """Return the last key at or before `key`, and its value; None if there is none."""
+    """Return the last key at or before `key` and its value; None if there is none."""
     try:
         cursor = transaction.cursor(handle)
         if not cursor.set_range(key):
@@ -183,7 +184,7 @@ def pages_bytes(transaction: Any, handle: Any) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Whole pages of the data file in the map, from the address `start` to the address `stop`.
+    """Whole pages of the data file in the map, between two addresses.
 
     Only `FileMap.pages_of` makes them.
     """
@@ -193,19 +194,19 @@ class Pages:
 
 
 class FileMap:
-    """The map of the data file, as a read transaction has it."""
+    """The map of the data file as a read transaction sees it."""
 
     __slots__ = ("_start", "_used_bytes")
 
     def __init__(self, start: int, used_bytes: int) -> None:
-        """Give the address of the map, see `find_map`, and the `used_bytes` of the file."""
+        """Store the address of the map (see `find_map`) and the used bytes of the file."""
         self._start = start
         self._used_bytes = used_bytes
 
     def value(self, transaction: Any, handle: Any, key: bytes) -> Any:
         """Return the value under `key` of a sub-database, in the map; None if there is none.
 
-        If its pages do not fit the map, LMDB's binding returns the value.
+        If its pages do not fit the map, the value comes from LMDB's binding.
         """
         try:
             cursor = transaction.cursor(handle)
@@ -226,7 +227,7 @@ class FileMap:
         return memoryview(value).cast("B").toreadonly()
 
     def pages_of(self, array: Array) -> Pages | None:
-        """Return the whole pages of a contiguous array; None if it does not lie in the map."""
+        """Return the whole pages of a contiguous array; None if it is not in the map."""
         start = int(array.ctypes.data)
         stop = start + array.nbytes
         if not self._start <= start <= stop <= self._start + self._used_bytes:
@@ -237,10 +238,10 @@ class FileMap:
 
 
 def find_map(transaction: Any, handle: Any, key: bytes, used_bytes: int) -> FileMap | None:
-    """Return the map of the data file; None if it cannot be told where it lies.
+    """Return the map of the data file; None if its address cannot be found.
 
-    `transaction` only reads: the pages of a write transaction need not be in the map.  `key` has a
-    small value in the sub-database.
+    `transaction` is read-only, since pages of a write transaction may be outside the map.  `key`
+    has a small value in the sub-database.
     """
     try:
         cursor = transaction.cursor(handle)
@@ -248,11 +249,11 @@ def find_map(transaction: Any, handle: Any, key: bytes, used_bytes: int) -> File
             return None
         return FileMap(_start_of(_address(cursor), _page_bytes(transaction, handle)), used_bytes)
     except (lmdb.Error, CorruptError):
-        return None  # LMDB's binding then names the error
+        return None  # LMDB's binding will name the error
 
 
 def _address(cursor: Any) -> int:
-    """Return the address of the key on which a cursor is; it lies in a leaf page."""
+    """Return the address of the key at a cursor, which is in a leaf page."""
     return int(np.frombuffer(cursor.key(), np.uint8).ctypes.data)
 
 
@@ -261,31 +262,31 @@ def _page_bytes(transaction: Any, handle: Any) -> int:
 
 
 def _start_of(address: int, page_bytes: int) -> int:
-    """Return the address of the map, given an address inside a page that has its number."""
+    """Return the address of the map from an address inside a page, using the number of the page."""
     page = address // page_bytes * page_bytes
     number, *_ = PAGE.unpack(ctypes.string_at(page, PAGE.size))
     return page - int(number) * page_bytes
 
 
 def fetch(pages: Pages) -> None:
-    """Read pages into memory, or start reading them."""
-    # Pages of which `expect_random` was told would otherwise be read one by one.
+    """Read pages into memory, or at least start reading them."""
+    # Needed after `expect_random`, which would make the system read the pages one by one.
     _advise(pages, WILL_NEED, AHEAD_BYTES)
     _advise(pages, POPULATE_READ)
 
 
 def expect_random(pages: Pages) -> None:
-    """Let the system read single pages, not their neighbours too."""
+    """Tell the system to read single pages without their neighbours."""
     _advise(pages, RANDOM)
 
 
 def give_back(pages: Pages) -> None:
-    """Release pages from this process; their content stays readable."""
+    """Release pages from this process; their content remains readable."""
     _advise(pages, DO_NOT_NEED)
 
 
 def _advise(pages: Pages, advice: int, part_bytes: int = sys.maxsize) -> None:
-    """Give the system advice about pages, in parts of at most `part_bytes`, while it accepts."""
+    """Give the system advice in parts of at most `part_bytes`, until it refuses."""
     start, accepted = pages.start, _MADVISE is not None
     while start < pages.stop and accepted:
         place, size = ctypes.c_void_p(start), ctypes.c_size_t(min(pages.stop - start, part_bytes))

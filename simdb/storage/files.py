@@ -1,29 +1,29 @@
-"""Files: the plain files of a database, locks on them, and the directory in which they lie.
+"""Files: the plain files of a database, their locks, and its directory.
 
-A directory may come from a stranger.  A link in it would lead to a file elsewhere, which opening
-would create or overwrite; a pipe would never answer.  So files are opened only if they are plain.
+A directory may come from a stranger.  A link in it would make simdb create or overwrite a file
+elsewhere, and reading a pipe would never end.  So only plain files are opened.
 
-Files are their owner's alone, whatever the umask is.  Who wants to share a database with a group
-makes its directory, sets the bit that gives new files the group of the directory (setgid), and
-grants the group what it may do: `mkdir -m 2750` lets it read, `mkdir -m 2770` also write.
+Files belong to their owner alone, under any umask.  To share a database with a group, make its
+directory with the setgid bit and with permissions for the group: `mkdir -m 2750` for reading,
+`mkdir -m 2770` also for writing.
 
-`writer.lock` is held during a write transaction.  LMDB has a lock for this too, but waits for it
-for ever; this lock can give up after a timeout.  The locks of `presence` are shared by every
-process that has the database open.  The operating system releases all locks of a process that dies.
+A write transaction holds `writer.lock`.  LMDB also has such a lock, but waits for it for ever; this
+one supports a timeout.  Every process that has the database open shares the locks of `presence`.
+The operating system releases all locks of a process that dies.
 
-A lock belongs to a file, not to its name: if another file takes over the name, it has another lock.
-`FileLock.is_in_place` says whether that has happened.
+A lock belongs to a file, not to its name.  If another file takes over the name, that file has
+another lock; `FileLock.is_in_place` detects this.
 
-Waiting with a timeout means trying again and again, and a holder that wants its lock back at once
-always tries before a caller that sleeps.  So a caller that has waited for `PATIENCE_SECONDS` leaves
-a note, and renews it as long as it waits; others that came later do not try meanwhile.  A note
-that is not renewed lapses, so a caller that dies or is stopped holds up nobody for long.  Only who
-tries depends on notes: who has the lock never does.
+Waiting with a timeout means polling.  A holder that wants its lock back at once always polls before
+a caller that sleeps.  So a caller that has waited for `PATIENCE_SECONDS` leaves a note and renews
+it while it waits; later callers do not try meanwhile.  A note that is not renewed expires, so a
+caller that dies or is stopped delays nobody for long.  Notes only decide who tries; the holder of
+the lock ignores them.
 
-The directory of a database must be its own and on a local file system.  A database without a path
-lies in a temporary folder until it is closed or collected.  A new directory is made complete beside
-its place, then moved into it, and whoever makes one holds a lock on it: so the next process that
-makes the same directory can tell what was abandoned, and removes that.
+A database needs a directory of its own on a local file system.  A database without a path is in a
+temporary folder until it is closed or collected.  A new directory is completed next to its place
+and then moved.  Its maker holds a lock on it, so that the next process that makes the same
+directory can recognise and remove abandoned ones.
 """
 
 import errno
@@ -54,34 +54,34 @@ LMDB_LOCK = "lock.mdb"  # LMDB's table of readers
 WRITER_LOCK = "writer.lock"
 PRESENCE_LOCK = "presence.lock"
 IDF_FILE = "idf.table"
-# Names of unfinished files; each file is moved into place when it is complete.
+# Names of unfinished files, which are moved into place when they are complete.
 NEW_FILE = "data.mdb.new"
 COPY_FILE = "data.mdb.copy"
 IDF_TEMPORARY = "idf.table.new"
-# Says which databases in a directory are one sharded database; see `shards_file.py`.
+# Names the databases in a directory that form a sharded database; see `shards_file.py`.
 SHARDS_FILE = "shards.json"
 OWN_FILES = {
     DATA_FILE, LMDB_LOCK, WRITER_LOCK, PRESENCE_LOCK, IDF_FILE, NEW_FILE, COPY_FILE, IDF_TEMPORARY,
 }  # fmt: skip
 OWN_MODE = 0o600
 GROUP_READS, GROUP_WRITES = 0o040, 0o020
-# A reader notes in these that it reads.
+# Even readers write to these.
 LOCKS = {LMDB_LOCK, PRESENCE_LOCK, WRITER_LOCK}
 LONGEST_PAUSE_SECONDS = 0.02
-# Passing the lock on costs a pause, so callers that wait for less do not ask for it.
+# Passing the lock on costs a pause, so callers that wait for a shorter time do not ask for it.
 PATIENCE_SECONDS = 0.1
-# The one caller that is next tries often, so that the lock is not idle for long.
+# The next caller in line tries often, so that the lock is not idle for long.
 NEXT_PAUSE_SECONDS = 0.002
 RENEWAL_SECONDS = 0.02
-# Several times longer, for callers that the system lets wait.
+# Several renewals, for callers that the system delays.
 LAPSE_SECONDS = 0.1
-# Seconds of the clock `time.monotonic`: when the caller came, and when it wrote this.
+# Times of `time.monotonic` in seconds: the arrival of the caller, and its last renewal.
 NOTE = struct.Struct("<dd")
 NO_NOTE = 0.0, 0.0
 FIRST_SECONDS = 0.0001
 Result = TypeVar("Result")
 
-# LMDB needs locks and shared memory maps of one machine, which these do not give.
+# LMDB needs the locks and shared memory maps of one machine, which these do not offer.
 NETWORK_TYPES = {
     "9p", "afs", "beegfs", "ceph", "cifs", "fuse.cephfs", "fuse.glusterfs", "fuse.s3fs",
     "fuse.sshfs", "gfs2", "gpfs", "lustre", "nfs", "nfs4", "ocfs2", "smb3", "smbfs",
@@ -89,30 +89,30 @@ NETWORK_TYPES = {
 DURABILITIES = ("full", "process", "none")
 MOUNTS = "/proc/self/mountinfo"
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-# The folder of Linux whose files are in memory, and the room that it must have: small ones, as
-# containers have, would be full soon.
+# Linux keeps the files of this folder in memory.  ROOM_BYTES must be free there, since the small
+# one of a container would soon be full.
 MEMORY_FOLDER = "/dev/shm"
 ROOM_BYTES = 1 << 30
-# The database should take only a part of what this process may use: one in so many.
+# The database may take 1 / MEMORY_PART of the memory of this process.
 MEMORY_PART = 4
 PREFIX = "simdb-temporary-"
 DATABASE = "temporary.simdb"
-# At this age there is no database in a folder because there will be none.
+# A folder of this age without a database is abandoned.
 ABANDONED_SECONDS = 60
 IMPOSSIBLE = (errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 class MapFull(Exception):  # noqa: N818 - not an error: the writer grows the map and goes on
-    """The map has no room for the change."""
+    """A signal that the map has no room for the change."""
 
 
 def translate(error: Exception, path: str) -> NoReturn:
-    """Raise an error of simdb in place of one of LMDB or of the system."""
+    """Raise the error of simdb for an error of LMDB or of the system."""
     raise _translation(error, path) from error
 
 
 def _translation(error: Exception, path: str) -> errors.Error:
-    """Return the error of simdb that says what one of LMDB or of the system means."""
+    """Return the error of simdb for an error of LMDB or of the system."""
     code = getattr(error, "code", 0) or getattr(error, "errno", 0)
     if isinstance(error, lmdb.DiskError) or code in errors.DISK_FULL:
         return errors.FullError(f"no room on the disk of {path}; nothing was changed: {error}")
@@ -121,7 +121,7 @@ def _translation(error: Exception, path: str) -> errors.Error:
             f"the system has no memory left for {path}; nothing was changed: {error}"
         )
     if code == errno.EIO:
-        # LMDB reports an I/O error if the disk takes only the first part of a write.
+        # LMDB reports an I/O error if the disk takes only part of a write.
         return errors.FullError(
             f"no room on the disk of {path}, or it fails; nothing was changed: {error}"
         )
@@ -151,7 +151,7 @@ def _translation(error: Exception, path: str) -> errors.Error:
 
 @contextmanager
 def translated(path: str) -> Iterator[None]:
-    """Translate errors of the system in a `with` block, so that they name `path`."""
+    """Translate errors of the system in a `with` block so that they name `path`."""
     try:
         yield
     except errors.Error:
@@ -161,15 +161,15 @@ def translated(path: str) -> Iterator[None]:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Whether the system had no address space or memory."""
+    """Return whether the system ran out of address space or memory."""
     codes = (getattr(error, "code", 0), getattr(error, "errno", 0))
     return isinstance(error, lmdb.MemoryError) or errno.ENOMEM in codes
 
 
 def is_left_from_fork(error: Exception) -> bool:
-    """Whether the error comes from an LMDB environment that was inherited across a fork.
+    """Return whether the error comes from an LMDB environment inherited by a fork.
 
-    A thread that does not exist in this process has kept that environment open.
+    A thread of the parent, which does not exist in this process, has kept that environment open.
     """
     return _was_forked and _is_open_already(error)
 
@@ -183,7 +183,7 @@ def _note_fork() -> None:
     _was_forked = True
 
 
-# Whether this process, or a process before it, was forked from one that had loaded this module.
+# This process or an ancestor was forked after loading this module.
 _was_forked = False
 os.register_at_fork(after_in_child=_note_fork)
 
@@ -191,8 +191,8 @@ os.register_at_fork(after_in_child=_note_fork)
 def open_regular(path: str, flags: int, *, is_alone: bool) -> io.FileIO:
     """Open the plain file at `path`; FormatError, OSError.
 
-    The object that is returned owns the descriptor, so that it is closed once, whoever closes it.
-    `is_alone`: the file may have no second name, because it will be written.
+    The returned object owns the descriptor, so that it is closed exactly once.  `is_alone`: refuse
+    a file with a second name (hard link), because it will be written.
     """
     try:
         # Without O_NONBLOCK, opening a pipe waits for its other end.
@@ -211,10 +211,10 @@ def open_regular(path: str, flags: int, *, is_alone: bool) -> io.FileIO:
 
 
 def file_times(path: str) -> tuple[datetime | None, datetime]:
-    """Return when a database was created at its place, None if unknown, and when it was written."""
+    """Return the times of creation (None if unknown) and of the last write of a database."""
     written = os.stat(os.path.join(path, DATA_FILE)).st_mtime
-    # The lock file of writers is made with the database, and nothing is ever written to it.
-    # Opening makes it again if it is missing, and then it tells nothing.
+    # The writer's lock file is created with the database and never written, so its time is that of
+    # creation.  If it was missing, a later opening has created it, and its time means nothing.
     lock = os.path.join(path, WRITER_LOCK)
     created = os.stat(lock).st_mtime if os.path.exists(lock) else written + 1
     shown = [datetime.fromtimestamp(each, timezone.utc) for each in (created, written)]
@@ -222,7 +222,7 @@ def file_times(path: str) -> tuple[datetime | None, datetime]:
 
 
 def check_regular(path: str, *, is_alone: bool) -> os.stat_result | None:
-    """Return the status of the plain file at `path`, None if there is none; FormatError."""
+    """Return the status of the plain file at `path`; None if it is missing, FormatError."""
     try:
         found = os.lstat(path)
     except FileNotFoundError:
@@ -232,7 +232,7 @@ def check_regular(path: str, *, is_alone: bool) -> os.stat_result | None:
 
 
 def check_directory(path: str) -> bool:
-    """Return whether `path` is a directory, False if nothing is there; FormatError for a link."""
+    """Return whether `path` is a directory; False if nothing is there, FormatError for a file."""
     try:
         found = os.lstat(path)
     except FileNotFoundError:
@@ -243,7 +243,7 @@ def check_directory(path: str) -> bool:
 
 
 def is_same_file(path: str, before: os.stat_result) -> bool:
-    """Whether the file with the status `before` still has the name `path`."""
+    """Return whether the file with the status `before` still has the name `path`."""
     try:
         now = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -266,12 +266,12 @@ def file_mode(path: str, name: str) -> int:
 
 
 def share_files(path: str) -> None:
-    """Give the files of this user in a shared directory their modes; do nothing in another."""
+    """Set the group permissions of this user's files in a shared directory."""
     if not is_shared(path):
         return
     for name in OWN_FILES:
         wanted = file_mode(path, name)
-        # Another user shares the files that are theirs, and some places cannot be changed.
+        # The files of other users are shared by them, and some places cannot be changed.
         with (
             suppress(OSError),
             open_regular(os.path.join(path, name), os.O_RDONLY, is_alone=False) as file,
@@ -304,12 +304,12 @@ def _kind(mode: int) -> str:
 
 
 class FileLock:
-    """One lock file, opened once; taken and released as often as needed."""
+    """A lock file, opened once, that can be taken and released repeatedly."""
 
     def __init__(self, path: str, *, is_made: bool = True) -> None:
         """Open the file at `path`; `is_made`: create it if it is missing.
 
-        FormatError unless it is a plain file with only one name.
+        FormatError unless it is a plain file with a single name.
         """
         self.path = path
         flags = os.O_RDWR | os.O_CREAT if is_made else os.O_RDONLY
@@ -317,7 +317,7 @@ class FileLock:
 
     @property
     def descriptor(self) -> int:
-        """The descriptor of the file; ValueError if it was closed."""
+        """Descriptor of the file; ValueError if it was closed."""
         return self._file.fileno()
 
     @property
@@ -326,20 +326,20 @@ class FileLock:
         return self._file.closed
 
     def take(self, timeout: float | None) -> None:
-        """Wait for the lock alone; BusyError after `timeout` seconds.
+        """Wait for the exclusive lock; BusyError after `timeout` seconds.
 
-        A process that has waited long goes before one that comes.
+        A process that has waited long precedes a new one.
         """
         board = Board(self._file)
         if not wait(self.try_take, timeout, board, longest_seconds=LONGEST_PAUSE_SECONDS):
             raise self._busy(timeout, "writing")
 
     def try_take(self) -> bool:
-        """Take the lock alone if it is free; return whether that worked."""
+        """Try to take the exclusive lock; return whether that worked."""
         return self._try(fcntl.LOCK_EX)
 
     def share(self, timeout: float | None = None) -> None:
-        """Share the lock with others; wait while another process holds it alone."""
+        """Take the shared lock; wait while another process holds the exclusive one."""
         if timeout is None:
             fcntl.flock(self.descriptor, fcntl.LOCK_SH)
             return
@@ -359,7 +359,7 @@ class FileLock:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the open file is the one that now has its name."""
+        """Whether the open file still has its name."""
         return is_same_file(self.path, os.fstat(self.descriptor))
 
     def __del__(self) -> None:
@@ -386,14 +386,14 @@ def make_locked(parent: str, prefix: str, suffix: str, locks: ExitStack) -> str:
     """Make a new directory, lock it until `locks` is closed, and return its path."""
     while True:
         path = tempfile.mkdtemp(suffix, prefix, parent)
-        # Before it is locked it looks abandoned, and another process may remove it.
+        # Until it is locked it looks abandoned, and another process may remove it.
         with suppress(FileNotFoundError, BlockingIOError):
             try:
                 state = lock_directory(path, locks)
             except (FileNotFoundError, BlockingIOError):
                 raise
             except OSError:
-                return path  # a file system without such locks; then nobody removes it
+                return path  # this file system has no such locks, so nobody removes it
             if is_same_file(path, state):
                 return path
         with suppress(OSError):
@@ -403,7 +403,7 @@ def make_locked(parent: str, prefix: str, suffix: str, locks: ExitStack) -> str:
 def lock_directory(directory: str, locks: ExitStack) -> os.stat_result:
     """Lock a directory until `locks` is closed; BlockingIOError if it is locked, OSError.
 
-    Returns the status of the directory that was locked.
+    Returns the status of the locked directory.
     """
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     locks.callback(os.close, descriptor)
@@ -413,10 +413,10 @@ def lock_directory(directory: str, locks: ExitStack) -> os.stat_result:
 
 @contextmanager
 def alone(lock: FileLock) -> Iterator[bool]:
-    """Hold a shared lock alone for a `with` statement, if no other process shares it.
+    """Make a shared lock exclusive for a `with` block, unless another process shares it.
 
-    Yields whether that worked; the lock is shared again afterwards.  The change can drop the lock
-    for a moment, which is harmless: if another process takes it then, this yields False.
+    Yields whether that worked; afterwards the lock is shared again.  The change may release the
+    lock for a moment.  If another process takes it then, this yields False.
     """
     is_alone = lock.try_take()
     try:
@@ -426,7 +426,7 @@ def alone(lock: FileLock) -> Iterator[bool]:
 
 
 def open_lock(path: str, is_read_only: bool) -> FileLock | None:
-    """Open the lock file; None if the place is read-only and the file is missing."""
+    """Open the lock file; None if it is missing in a read-only place."""
     try:
         return FileLock(path)
     except OSError as error:
@@ -443,10 +443,10 @@ def open_lock(path: str, is_read_only: bool) -> FileLock | None:
 
 
 class Board:
-    """A place for one note: when a caller came, and when it was last seen, both in seconds.
+    """A place for one note with two times: a caller's arrival and its last renewal, in seconds.
 
-    In memory for the threads of one process, or in the first bytes of an open file, whose time of
-    change stays, for processes.
+    For threads of one process it is in memory.  For processes it is in the first bytes of an open
+    file, whose modification time is preserved.
     """
 
     def __init__(self, file: BinaryIO | None = None) -> None:
@@ -455,7 +455,7 @@ class Board:
         self._file = file
 
     def read(self) -> tuple[float, float]:
-        """Return the note; two zeros for none."""
+        """Return the note; two zeros if there is none."""
         if self._file is None:
             return self._note
         data = os.pread(self._file.fileno(), NOTE.size, 0)
@@ -469,7 +469,7 @@ class Board:
         if self._file is None:
             self._note = came, seen
             return
-        # By its object, not by its number: that of a closed file can be another file's.
+        # Use the object, since the number of a closed file may belong to another file.
         descriptor = self._file.fileno()
         before = os.fstat(descriptor)
         os.pwrite(descriptor, NOTE.pack(came, seen), 0)
@@ -481,8 +481,8 @@ def wait(
 ) -> bool:
     """Call `is_taken` until it returns True; return False after `timeout` seconds (None: never).
 
-    Sleeps in between, at most `longest_seconds` at once.  Leaves the turn to a caller that came
-    earlier and has a note on the board.
+    Sleeps at most `longest_seconds` between two calls.  Lets an earlier caller with a note on the
+    board go first.
     """
     came = time.monotonic()
     tries = pauses(timeout, longest_seconds=longest_seconds)
@@ -507,19 +507,19 @@ def wait(
 
 
 def _is_next(came: float, board: Board) -> bool:
-    """Return whether no caller that came earlier has a note which has not lapsed."""
+    """Return whether no earlier caller has an unexpired note."""
     earlier, seen = board.read()
     if not seen or earlier >= came:
         return True
-    # A note from before the system was started can lie in the future.
+    # A note from before the last boot can be in the future.
     return not 0 <= time.monotonic() - seen < LAPSE_SECONDS
 
 
 def pauses(timeout: float | None, *, longest_seconds: float) -> Iterator[bool]:
-    """Sleep before each item, twice as long as before; end after `timeout` seconds.
+    """Sleep before each item, each time twice as long; end after `timeout` seconds.
 
-    Each item is True, so that `next(pauses, False)` says whether to try again.  No sleep is longer
-    than `longest_seconds`; None as the timeout never ends.
+    Each item is True, so `next(pauses, False)` says whether to try again.  No sleep exceeds
+    `longest_seconds`.  Without a timeout this never ends.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     seconds = FIRST_SECONDS
@@ -530,7 +530,7 @@ def pauses(timeout: float | None, *, longest_seconds: float) -> Iterator[bool]:
 
 
 def directory_of(path: str | os.PathLike[str]) -> str:
-    """Return a path as text; InputError if it is none."""
+    """Return a path as text; InputError for other types."""
     try:
         return os.fsdecode(path)
     except TypeError as error:
@@ -540,7 +540,7 @@ def directory_of(path: str | os.PathLike[str]) -> str:
 
 
 def prepare(path: str, mode: str) -> None:
-    """Make the directory if `mode` allows it; raise an error if `path` cannot be a database."""
+    """Create the directory if `mode` allows it; raise an error if `path` cannot be a database."""
     if not path:
         raise errors.NotFoundError("the path of the database is empty")
     if os.path.exists(path) and not os.path.isdir(path):
@@ -581,7 +581,7 @@ def prepare(path: str, mode: str) -> None:
 
 
 def check_name(path: str) -> None:
-    """Raise an error for the name of a new database that surely means something else."""
+    """Raise an error for a name of a new database that clearly means something else."""
     if path == ":memory:":
         raise errors.OptionError(
             "a database is a directory on a local disk", python="one in memory is simdb.open(None)"
@@ -594,17 +594,17 @@ def check_name(path: str) -> None:
 
 
 def is_new(path: str, mode: str) -> bool:
-    """Whether opening with `mode` must create the database."""
+    """Return whether opening with `mode` must create the database."""
     return mode in ("c", "x") and not os.path.lexists(os.path.join(path, DATA_FILE))
 
 
 def is_database(path: str) -> bool:
-    """Whether a directory holds a database, or a sharded one."""
+    """Return whether a directory holds a database or a sharded database."""
     return any(os.path.lexists(os.path.join(path, name)) for name in (DATA_FILE, SHARDS_FILE))
 
 
 def closed(path: str) -> errors.ClosedError:
-    """Return what to raise for a use of the database at `path`, which was closed."""
+    """Return the error for using a closed database at `path`."""
     if os.path.basename(os.path.dirname(path)).startswith(PREFIX):
         return errors.ClosedError(
             "the temporary database is closed, and nothing of it is left; use it before it is"
@@ -614,7 +614,7 @@ def closed(path: str) -> errors.ClosedError:
 
 
 def file_system(path: str) -> str:
-    """Return the file system type of `path`; "" if the system does not tell."""
+    """Return the file system type of `path`; "" if unknown."""
     try:
         with open(MOUNTS, encoding="utf-8", errors="surrogateescape") as file:
             lines = file.read().splitlines()
@@ -634,14 +634,15 @@ def file_system(path: str) -> str:
 def write_whole(
     path: str, temporary: str, write: Callable[[BinaryIO], Result], *, mode: int = 0o600
 ) -> Result:
-    """Write the file `path` with `write`, complete and synced or not at all; return its result.
+    """Write the file `path` with `write`, completely and synced or not at all; return its result.
 
-    Until then the file is called `temporary`, in the same directory.  `mode`: of a new file.
+    Until then the file is called `temporary`, in the same directory.  `mode`: permissions of a new
+    file.
     """
     if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
-        with open(path, "wb") as file:  # a pipe or a device, which a file would replace
+        with open(path, "wb") as file:  # a pipe or a device must not be replaced by a file
             return write(file)
-    # The file owns its descriptor from the first moment, so no interruption leaves it open.
+    # The file owns its descriptor from the start, so no interruption leaves it open.
     opener = partial(os.open, mode=mode)
     try:
         with open(temporary, "wb", opener=opener) as file:
@@ -667,19 +668,19 @@ def sync_directory(path: str) -> None:
 
 
 class TemporaryFolder:
-    """A new folder, in memory where the system has room for it there.
+    """A new folder, in memory if the system has enough room there.
 
-    It is removed by `remove`, after a `with` block, when nothing refers to the object any more, and
-    at the end of the process that made it; a forked child leaves it to its parent.  The folder of a
-    process that was killed is removed when the next one is made: the process held a lock on it.
+    It is removed by `remove`, by the end of a `with` block, by garbage collection, or at the end of
+    the process that made it.  A forked child leaves it to its parent.  The process holds a lock on
+    its folder.  If it is killed, the next process that makes a folder removes it.
 
     `database`: the path for the database in it.
     """
 
     def __init__(self, room_bytes: int | None = ROOM_BYTES) -> None:
-        """Make the folder; ReadOnlyError if none can be made.
+        """Make the folder; ReadOnlyError if that is impossible.
 
-        `room_bytes`: it is in memory only if so much is free there; None puts it on the disk.
+        `room_bytes`: free memory needed to put it in memory; None puts it on disk.
         """
         locks = ExitStack()
         try:
@@ -696,7 +697,7 @@ class TemporaryFolder:
         self._removal = weakref.finalize(self, _remove_folder, self.path, os.getpid(), locks)
 
     def remove(self) -> None:
-        """Remove the folder with its files; a second call does nothing."""
+        """Remove the folder and its files; a second call does nothing."""
         self._removal()
 
     def __enter__(self) -> str:
@@ -709,9 +710,10 @@ class TemporaryFolder:
 
 
 def _has_data_file(path: str, mode: str) -> bool:
-    """Whether there is a data file; FormatError if it is empty, or if a file is not plain.
+    """Return whether a data file exists; FormatError if it is empty, or a file is not plain.
 
-    LMDB opens the data file and its lock file by name, and would follow a link or wait for a pipe.
+    LMDB opens the data file and its lock file by name, so it would follow a link or wait for a
+    pipe.
     """
     data_file = os.path.join(path, DATA_FILE)
     try:
@@ -721,7 +723,7 @@ def _has_data_file(path: str, mode: str) -> bool:
     except PermissionError:
         may_read, found = False, None
     except (OSError, ValueError):
-        return False  # making the directory then raises an error with the reason
+        return False  # creating the directory then raises an error with the reason
     if not may_read:
         raise errors.ForbiddenError(
             f"{path} may not be read by this user; its owner can let others read the directory and"
@@ -769,7 +771,7 @@ def _remove_folder(path: str, process: int, locks: ExitStack) -> None:
 
 
 def _remove_folders(place: str) -> None:
-    """Remove the folders of processes of this user that were killed: nobody holds their locks."""
+    """Remove the folders of this user's killed processes, whose locks are free."""
     for folder in glob(os.path.join(escape(place), f"{PREFIX}*")):
         with suppress(OSError, errors.FormatError), ExitStack() as locks:
             state = lock_directory(folder, locks)
@@ -778,7 +780,7 @@ def _remove_folders(place: str) -> None:
 
 
 def _is_unused(database: str, state: os.stat_result) -> bool:
-    """Whether no process, such as one that a pickle went to, has the database in a folder open."""
+    """Return whether no process has the database open; a pickle may have given it to others."""
     presence = os.path.join(database, PRESENCE_LOCK)
     if os.path.lexists(presence):
         return FileLock(presence, is_made=False).try_take()
@@ -792,16 +794,16 @@ def made_beside(
     *,
     settle: Callable[[Result], Result] | None = None,
 ) -> Result:
-    """Call `make` with a directory to fill, move that to `target`, and return the result of `make`.
+    """Let `make` fill a new directory, move that to `target`, and return the result of `make`.
 
-    `make` must leave everything synced and nothing open.  Until it returns, the directory is called
-    TARGET.*SUFFIX. The directory is removed if `make` fails.  If the process is killed, the next
+    `make` must sync everything and leave nothing open.  Until it returns, the directory is called
+    TARGET.*SUFFIX.  If `make` fails, the directory is removed; if the process is killed, the next
     call for `target` removes it.  ExistsError if `target` exists.
 
-    With `settle`, something may be at `target`, or come there meanwhile: then it stays, the new
-    directory is removed, and the result is what `settle` returns for the result of `make`.  Several
-    machines may then make it at once, and not all file systems show the locks of other machines, so
-    no other unfinished directory is touched.
+    With `settle`, `target` may exist or appear meanwhile.  Then it is kept, the new directory is
+    removed, and `settle` turns the result of `make` into the result.  Several machines may then
+    make `target` at once.  Since not all file systems show the locks of other machines, no other
+    unfinished directory is removed.
     """
     place = os.path.abspath(target)
     parent = os.path.dirname(place)
@@ -816,7 +818,7 @@ def made_beside(
                 result = make(temporary)
                 sync_directory(temporary)
                 if settle is None:
-                    _refuse_existing(target, place)  # another process may have been quicker
+                    _refuse_existing(target, place)  # another process may have been faster
                 if _has_moved(temporary, place, may_lose=settle is not None):
                     sync_directory(parent)
                     return result
@@ -851,7 +853,7 @@ def _remove_abandoned(place: str, suffix: str) -> None:
 
 
 def _has_moved(temporary: str, place: str, *, may_lose: bool) -> bool:
-    """Move the directory; return False if it `may_lose` and something is in its place already."""
+    """Move the directory; return False if it `may_lose` and its place is taken."""
     if may_lose and os.path.lexists(place):
         return False
     try:
@@ -864,7 +866,7 @@ def _has_moved(temporary: str, place: str, *, may_lose: bool) -> bool:
 
 
 def _remove_unfinished(directory: str) -> None:
-    """Remove the unfinished directory, even if the process has no free file descriptor left."""
+    """Remove the unfinished directory, even if no file descriptors are free."""
     for name in OWN_FILES:
         with suppress(OSError):
             os.unlink(os.path.join(directory, name))

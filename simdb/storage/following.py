@@ -1,14 +1,15 @@
-"""Following: a copy takes over the values that the database has and it has not.
+"""Following: updates a copy with the values that changed in its database.
 
-Runs never change, and whatever else changes is a value with another checksum.  Every value has its
-checksum in its header, so of the values that are equal only headers are compared.
+Runs never change, and every other change gives a value another checksum.  The checksum is in the
+header of each value, so headers alone show which values differ.
 
-A copy may be written only by what follows its database.  It has a value `copy` in `meta`: the
-number of the transaction that wrote the copy, and the checksum of its manifest.  If either differs,
-somebody else has written to the copy since.
+A copy may be written only by following its database.  Its value `copy` in `meta` has the number of
+the transaction that wrote the copy, and the checksum of its manifest.  If either differs, something
+else has written to the copy since.
 
-A sibling that went on from an earlier state would remove from the copy what its own past has not.
-So its counters must have reached those of the copy, and what never changes must be the same.
+The source may be a sibling that continued from an earlier state, and would remove values from the
+copy that its own past lacks.  So no counter of the source may be lower than in the copy, and the
+values that never change must be equal.
 """
 
 import os
@@ -25,21 +26,21 @@ from simdb.storage.environment import Source
 from simdb.storage.files import translate
 from simdb.storage.manifest import Manifest
 
-# Sub-database, key, value; None in place of a value removes it.
+# Sub-database, key and value; None as the value removes the key.
 Change = tuple[bytes, bytes, Any]
 Values = Iterator[tuple[bytes, Any]]
-# Room in the map of a new copy for the note, which is written after all else.
+# Room in the map of a new copy for its note, which is written last.
 NOTE_BYTES = 1 << 20
-# After all keys of LMDB, which have 511 bytes at most.
+# Sorts after all keys of LMDB, which have at most 511 bytes.
 END = b"\xff" * 512, b""
 
 
 def changes(
     source: Source, names: Collection[bytes], copy: Source, copy_names: Collection[bytes]
 ) -> Iterator[Change]:
-    """Yield what the copy must change to have the values of the source, in sub-databases by name.
+    """Yield the changes that give the copy the values of the source in the named sub-databases.
 
-    The values stay valid until the source ends.  CorruptError if one of them is damaged.
+    The values remain valid until the source ends.  CorruptError if one of them is damaged.
     """
     for name in sorted({*names, *copy_names}):
         wanted: Values = source.unread_values(name) if name in names else iter(())
@@ -57,7 +58,7 @@ def changes(
 
 
 def check_follows(source: Source, copy: Source) -> None:
-    """Raise ExistsError unless the copy is one of the database of `source`, and still is."""
+    """Raise ExistsError unless the copy was made from the database of `source` and not changed."""
     path, note = copy.environment.path, copy.find(layout.META, layout.COPY_KEY)
     manifest = bytes(copy.find(layout.MANIFEST, layout.MANIFEST_KEY))
     asked = [(each.environment, each.transaction) for each in (source, copy)]
@@ -77,7 +78,7 @@ def check_follows(source: Source, copy: Source) -> None:
 
 
 def note_copy(transaction: Any, meta: Any, manifest: Any) -> None:
-    """Note in a write transaction that it makes a copy; `meta`, `manifest`: sub-databases of it."""
+    """Note in a write transaction that it makes a copy; `meta`, `manifest`: its sub-databases."""
     value = bytes(transaction.get(layout.MANIFEST_KEY, db=manifest))
     transaction.put(layout.COPY_KEY, _note(transaction.id(), value), db=meta)
 
@@ -95,10 +96,10 @@ def note_new_copy(path: str) -> None:
 
 
 def _can_come_from(source: Source, now: Manifest, copy: Source, old: Manifest) -> bool:
-    """Return whether the database can once have been in the state of its copy.
+    """Return whether the database may have been in the state of its copy.
 
-    No two runs have the same number, the delta is only appended to until it is emptied, and no
-    tombstone comes without a new version of them.
+    No two runs have the same number.  The delta is only appended to until it is emptied.  New
+    tombstones change their version.
     """
 
     def held(of: Source, name: bytes) -> set[tuple[bytes, bytes]]:
@@ -115,13 +116,13 @@ def _can_come_from(source: Source, now: Manifest, copy: Source, old: Manifest) -
 
 
 def _note(number: int, manifest: bytes) -> bytes:
-    """Return the note of a copy that the transaction with this number wrote."""
+    """Return the note of a copy written by the transaction `number`."""
     content = {"transaction": number, "manifest": codec.checksum_of(manifest)}
     return codec.encode_object(layout.COPY_KIND, layout.COPY_KEY, content)
 
 
 def _differences(wanted: Values, stored: Values) -> Values:
-    """Yield the keys whose values differ, with None for those not `wanted`; all in order."""
+    """Yield the keys whose values differ, in order; the value is None for a key not in `wanted`."""
     old = next(stored, END)
     for key, value in chain(wanted, [END]):
         while old[0] < key:

@@ -1,18 +1,18 @@
-"""The gate: which transactions and verbs are running, when a thread may be alone, and who writes.
+"""The gate: transactions and verbs in progress, threads that must be alone, and the writer.
 
-Pointers into the map are valid only while a transaction is open, and some changes (closing, growing
-the map, replacing the data file) invalidate all of them.  Every transaction therefore enters the
-gate of its environment, and a thread that makes such a change waits until no other holder is
-inside.  A snapshot and a write transaction have a gate of their own, which their verbs enter, so
-that neither ends while one of its verbs runs.
+Pointers into the map are valid only while a transaction is open.  Closing the environment, growing
+its map, or replacing the data file invalidates all of them.  So every transaction enters the gate
+of its environment, and a thread that makes such a change waits until no other holder is inside.  A
+snapshot and a write transaction have their own gates, which their verbs enter, so that neither ends
+while one of its verbs runs.
 
-A holder enters before it checks whether the gate is blocked, and a thread that blocks the gate does
-so before it counts the holders inside.  So at least one of the two sees the other, and entering
-needs no lock.
+A holder enters before it checks whether the gate is blocked.  A thread that blocks the gate does so
+before it counts the holders inside.  At least one of the two sees the other, so entering needs no
+lock.
 
-An exception, KeyboardInterrupt too, can strike between any two instructions, even between taking
-something and the `try` that gives it back.  So nothing here is counted up and down: a holder counts
-as long as the object is alive, and an object that its owner has lost comes back by itself.
+An exception such as KeyboardInterrupt can strike between any two instructions, even between taking
+something and the `try` that releases it.  So nothing is counted up and down here.  A holder counts
+while its object is alive, and a lost object is released by its deletion.
 
 One thread of one process has the right to write, from its first read to its commit.
 """
@@ -33,7 +33,7 @@ LONGEST_PAUSE_SECONDS = 0.005
 
 
 class Holder:
-    """A place inside a gate: its LMDB `transaction` if any, and its `thread`, 0 if not known.
+    """A place inside a gate, with its LMDB `transaction` (if any) and its `thread` (0 if unknown).
 
     Threads that share the transaction take turns with the lock `reading`.
     """
@@ -48,7 +48,7 @@ class Holder:
 
 
 class Turn:
-    """A thing that one holder at a time may have; it is free again when that holder is deleted."""
+    """A right that one holder has at a time; it is free again when that holder is deleted."""
 
     def __init__(self) -> None:
         """Start free."""
@@ -85,7 +85,7 @@ class Turn:
 
 
 class Gate:
-    """A gate that lets holders in, unless one thread needs to be alone."""
+    """A gate that admits holders unless one thread needs to be alone."""
 
     def __init__(self, inside: str, *, timeout: float | None = None) -> None:
         """Name the holders for messages with `inside`, for example "verbs of this snapshot".
@@ -96,7 +96,7 @@ class Gate:
         self._timeout = timeout
         self._is_blocked = False
         self._turn = Turn()
-        # All holders that are alive.  Unused ones wait in `_idle`; all others are inside.
+        # All living holders.  Unused holders are in `_idle`; all others are inside.
         self._alive: set[weakref.ref[Holder]] = set()
         self._idle: list[Holder] = []
 
@@ -132,11 +132,11 @@ class Gate:
     def alone(
         self, why: str, *, besides: Holder | None = None, is_patient: bool = False
     ) -> Iterator[None]:
-        """Let only `besides` be inside for a `with` statement, and no holder enter.
+        """Wait until only `besides` is inside, and admit no holder during a `with` block.
 
-        BusyError if other holders stay for `WAIT_SECONDS`, or for the timeout of the gate if
-        `is_patient`.  BusyError at once if this thread itself is inside, in the middle of a verb
-        that has called back.
+        BusyError if other holders remain for `WAIT_SECONDS`, or, if `is_patient`, for the timeout
+        of the gate.  BusyError at once if this thread itself is inside, in a verb that has called
+        back.
         """
         owner = Holder()
         owner.thread = get_ident()
@@ -147,7 +147,7 @@ class Gate:
             self.unblock(owner)
 
     def block(self, owner: Holder, why: str, besides: Holder | None, timeout: float | None) -> None:
-        """Let `owner`, a holder that is not inside, be alone; see `alone`."""
+        """Make `owner`, a holder that is not inside, alone; see `alone`."""
         if self.inside() - {besides}:
             raise BusyError(
                 f"{why}, but this thread is in the middle of one of the {self._inside}, which"
@@ -164,7 +164,7 @@ class Gate:
             raise
 
     def unblock(self, owner: Holder) -> None:
-        """End being alone; do nothing if `owner` is not alone."""
+        """Stop being alone; do nothing if `owner` is not alone."""
         if self._turn.owner is owner:
             self._is_blocked = False
             self._turn.give_back(owner)
@@ -180,9 +180,9 @@ class Gate:
         return found | {owner} if owner is not None and owner.thread == own else found
 
     def forgive(self, outer: set[Holder]) -> None:
-        """Remove the holders of this thread that are inside and not in `outer`.
+        """Remove the holders of this thread that are inside but not in `outer`.
 
-        A `with` block that ends with an exception uses this: the verbs that began in the block have
+        A `with` block that ends with an exception calls this.  The verbs begun in the block have
         ended with it, but the exception may have kept them from leaving.
         """
         for holder in self.inside() - outer:
@@ -190,9 +190,9 @@ class Gate:
             self.unblock(holder)
 
     def forget_all(self) -> None:
-        """Empty the gate in a forked child, and take the transactions from all holders.
+        """Empty the gate in a forked child, and drop the transactions of all holders.
 
-        The transactions belong to the parent; they are dropped, not ended.
+        The transactions belong to the parent, so they are not ended.
         """
         for reference in list(self._alive):
             holder = reference()
@@ -203,11 +203,11 @@ class Gate:
         self._turn = Turn()
 
     def is_idle(self, *, besides: Holder | None = None) -> bool:
-        """Whether no holder is inside except `besides`."""
+        """Return whether no holder is inside except `besides`."""
         return self._count(besides) == 0
 
     def _count(self, besides: Holder | None) -> int:
-        """Count the holders inside, without `besides`, which is one of them."""
+        """Return the number of holders inside, not counting `besides`, which must be inside."""
         return len(self._alive) - len(self._idle) - (besides is not None)
 
     def _new_holder(self, thread: int) -> Holder:
@@ -217,13 +217,13 @@ class Gate:
         return holder
 
     def _admitted(self, holder: Holder) -> Holder:
-        """Return a holder that may be inside, now or once the gate is no longer blocked."""
+        """Return a holder that may be inside, at once or when the gate is no longer blocked."""
         thread = holder.thread
         tries = pauses(self._timeout, longest_seconds=LONGEST_PAUSE_SECONDS)
         while True:
             if self._turn.owner is None or self.inside() - {holder}:
                 return holder
-            # The thread that wants to be alone waits for this holder: step out, and try again.
+            # The thread that wants to be alone waits for this holder, so leave and try again.
             self.leave(holder)
             if not next(tries, False):
                 raise BusyError(
@@ -243,13 +243,13 @@ class Gate:
 
 
 class WriteRight:
-    """The right to write to one environment; it ends with `end`, or when the object is deleted.
+    """A right to write to an environment; it ends with `end`, or when the object is deleted.
 
     Its holder is inside the gate, so that the database is not closed while a transaction writes.
     """
 
     def __init__(self, path: str, turn: Turn, lock: FileLock | None, gate: Gate) -> None:
-        """Take nothing yet; `turn` excludes other threads, `lock` other processes."""
+        """Prepare a right; `turn` excludes other threads, `lock` other processes."""
         self._path = path
         self._turn = turn
         self._lock = lock
@@ -292,13 +292,13 @@ class WriteRight:
         self.end()
 
     def is_of(self, thread: int) -> bool:
-        """Whether the right belongs to a thread."""
+        """Return whether the right belongs to a thread."""
         return self._owner.thread == thread
 
     def end(self) -> None:
         """Let others write; a second call does nothing.
 
-        In a forked child it does nothing either: the right belongs to the parent.
+        It also does nothing in a forked child, since the right belongs to the parent.
         """
         if self._pid != os.getpid():
             return
@@ -311,6 +311,6 @@ class WriteRight:
             self._gate.leave(holder)
 
     def __del__(self) -> None:
-        """End a right that an exception took from its owner."""
+        """End a right that its owner lost by an exception."""
         if hasattr(self, "holder"):
             self.end()

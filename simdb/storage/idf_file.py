@@ -1,4 +1,4 @@
-"""IDF table files: read in the map, so that all processes share their pages.
+"""IDF table files: read through a memory map, so that all processes share their pages.
 
     header      magic "simdbidf" | version u32 | default u32 | documents u64 | n u64 | t u32 |
                 settings bytes u32 | body checksum u64 | zero u64 | head checksum u64
@@ -6,11 +6,10 @@
     directory   uint32[2**t + 1]
     entries     uint64[n]
 
-All numbers are little-endian.  Each part begins at a multiple of 64 bytes; the zeros between two
-parts belong to the first one.  The checksums are XXH3-64: the body checksum covers directory and
-entries, the head checksum covers the settings and the header without its last field.  The head
-checksum identifies the table and is compared whenever a file is opened; the body is read completely
-only if the caller asks for it.
+All numbers are little-endian.  Each part begins at a multiple of 64 bytes; zeros between two parts
+belong to the first one.  The checksums are XXH3-64.  The body checksum covers directory and
+entries.  The head checksum covers the settings and the header without its last field; it identifies
+the table and is compared whenever a file is opened.  The body is verified only on request.
 """
 
 import mmap
@@ -36,14 +35,13 @@ ALIGNMENT = 64
 assert HEADER.size == ALIGNMENT
 CHECKSUM_BYTES = 8
 ENTRIES_MAX = 2**32 - 1
-# Entries whose order is checked at a time.
 CHECKED_ENTRIES = 1 << 20
 
 
 def write_idf(path: str, table: IdfTable, *, temporary: str, mode: int) -> int:
-    """Write a table to the file `path`, complete or not at all; return its checksum.
+    """Write a table to the file `path`, completely or not at all; return its checksum.
 
-    The file is written as `temporary`, in the same directory, until it is on the disk.
+    Until the file is synced, it is called `temporary`, in the same directory.
     """
     with files.translated(path):
         return files.write_whole(path, temporary, lambda file: _write(file, table), mode=mode)
@@ -53,8 +51,8 @@ def read_idf(path: str, *, is_verified: bool) -> tuple[IdfTable, int]:
     """Return the table in the file `path`, mapped into memory, and its checksum.
 
     Always checks the header, the settings and the ends of the directory, which takes the same time
-    for any size; `is_verified`: check every byte.  NotFoundError, FormatError for another kind of
-    file, CorruptError.
+    for any size; `is_verified`: check every byte.  NotFoundError, CorruptError, or FormatError for
+    another kind of file.
     """
     content = _mapped(path)
     head = _read_head(path, content)
@@ -101,7 +99,7 @@ def read_own_idf(directory: str, checksum: int, *, is_verified: bool = False) ->
 
 
 def problems_of(path: str, checksum: int | None) -> Iterator[str]:
-    """Yield what is wrong with a table file; nothing if it is sound and has this checksum."""
+    """Yield the problems of a table file: damage, or a checksum other than `checksum`."""
     try:
         table, found = read_idf(path, is_verified=True)
     except (CorruptError, FormatError, InputError, NotFoundError) as error:
@@ -124,10 +122,10 @@ def problems_of(path: str, checksum: int | None) -> Iterator[str]:
 
 
 def salvaged_idf(directory: str, checksum: int) -> tuple[IdfTable | None, str]:
-    """Return what can be used of a damaged table, and what is wrong with it, "" for a sound one.
+    """Return the usable part of a damaged table, and its problem ("" for a sound table).
 
-    Entries that are out of order or weigh nothing are left out.  None if the head is damaged, too,
-    or is that of another table.
+    Entries that are out of order or have no weight are dropped.  The table is None if the head is
+    damaged or belongs to another table.
     """
     path = os.path.join(directory, files.IDF_FILE)
     problem = next(problems_of(path, checksum), "")
@@ -157,7 +155,7 @@ def salvaged_idf(directory: str, checksum: int) -> tuple[IdfTable | None, str]:
 
 
 class _IdfHead(NamedTuple):
-    """What the header and the settings hold."""
+    """The contents of header and settings."""
 
     default: int
     document_count: int
@@ -192,7 +190,7 @@ def _write(file: BinaryIO, table: IdfTable) -> int:
 
 
 def _mapped(path: str) -> mmap.mmap:
-    """Map the file into memory; errors for a file that cannot be a table."""
+    """Map the file into memory; raise an error for a file that cannot be a table."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise InputError(f"{path} is no regular file, so it cannot be an IDF table")
@@ -208,7 +206,7 @@ def _mapped(path: str) -> mmap.mmap:
 
 
 def _read_head(path: str, content: mmap.mmap) -> _IdfHead:
-    """Read the header and the settings, and check all that needs no other bytes."""
+    """Read the header and the settings, and check everything that needs no other bytes."""
     magic, version, default, documents, entries, bits, settings_bytes, body, zero, checksum = (
         HEADER.unpack_from(content)
     )

@@ -1,6 +1,6 @@
-"""The manifest: which runs are live, and the counters that change with every commit.
+"""The manifest: the live runs and the counters that change with every commit.
 
-It also says how far a merge has come that takes several commits.
+It also records the progress of a merge that takes several commits.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,15 +17,17 @@ from simdb.storage import codec, layout
 class RunInfo:
     """A sealed run: its number and the ordinals start .. stop that it covers.
 
-    `entry_count` of these documents are in each table of keys and `id_count` in the table of ids;
-    the others are deleted, or have no features and so are in the table of ids only.
-    `weighted_count` documents have a volatility vector; if it is 0, no vectors are stored.
-    `polytope_count` documents are in each cross-polytope table; if it is 0, none is stored.
-    `ids`: None if the table of ids has the hashes.  Otherwise all ids are ints: () if they are no
-    row, or else the row, see `describe_ids` of the kernel; then there is no table of ids, but if
-    documents are in no table, a bitmap of them.
-    `sums`: the checksum of the entries of each table, 8 bytes little-endian, of the table of ids
-    first, if it has keys, and then of the tables of keys; empty in runs that older versions wrote.
+    Each table of keys has `entry_count` documents; deleted documents and documents without features
+    may be missing.  The table of ids has `id_count` documents, also those without features.
+    `weighted_count` documents have a volatility vector; if it is 0, no vectors are stored.  Each
+    cross-polytope table has `polytope_count` documents; if it is 0, none is stored.
+
+    `ids` is None if the table of ids has hashes.  Otherwise all ids are integers, described as a
+    row by `describe_ids` of the kernel, or () if they form no row.  Then there is no table of ids.
+    If documents have left the tables, a bitmap of them is stored instead.
+
+    `sums`: the checksums of the entries of each table, 8 bytes little-endian, first of the table of
+    ids (if it has keys), then of the tables of keys.  Runs of older versions have none.
     """
 
     number: int
@@ -39,15 +41,15 @@ class RunInfo:
     sums: bytes = field(default=b"", kw_only=True)
 
     def __len__(self) -> int:
-        """Number of ordinals covered."""
+        """Return the number of ordinals covered."""
         return self.stop - self.start
 
 
 class PassageInfo(NamedTuple):
     """A passage run: its number, the ordinals start .. stop that it covers, and its entries.
 
-    `counts`: how many entries have each value of the highest bits of their keys; their number is a
-    power of two.  `checksum`: that of all entries, see `entry_sum` of the kernel.
+    `counts`: the number of entries for each value of the highest bits of their keys; its length is
+    a power of two.  `checksum`: the checksum of all entries, see `entry_sum` of the kernel.
     """
 
     number: int
@@ -62,7 +64,7 @@ class PassageInfo(NamedTuple):
         return sum(self.counts)
 
     def value_keys(self) -> Iterator[bytes]:
-        """Yield the key of every value."""
+        """Yield the key of every stored value."""
         for number, count in enumerate(self.counts):
             if count:
                 for column in (layout.KEYS, layout.ORDINALS):
@@ -71,11 +73,11 @@ class PassageInfo(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """A merge that takes several commits: the run that it writes, and how far it has come.
+    """A merge over several commits: the run that it writes, and its progress.
 
-    The live runs from `run.start` to `run.stop` become this run.  `done` steps of the merge are
-    done; counts of `run` that a later step finds out are still 0.  `begun` was the next ordinal
-    when it began.
+    The live runs from `run.start` to `run.stop` become this run.  `done` steps are done; counts of
+    `run` that later steps determine are still 0.  `begun` was the next ordinal when the merge
+    began.
     """
 
     run: RunInfo
@@ -91,20 +93,21 @@ class Unfinished:
 class Manifest:
     """The state of the database after a commit.
 
-    Runs are sorted by ordinal and cover 0 .. `delta_start` without gaps; the delta holds
-    `delta_start` .. `next_ordinal`.  `delta_version` changes when the delta is emptied and
-    `deleted_version` when a document is deleted, so that a reader knows which data it can still
-    use.  `document_count`, `empty_count` and `bare_count` count live documents.  `calibration`
-    changes when a calibration is stored; it is 0 before the first.  `cluster_count` clusters are
-    maintained, and the next one gets the number `last_cluster` + 1.  At most one merge is
-    unfinished.  `options_version` changes when other options are stored.  `ahead`: runs with this
-    number and above were written ahead of a commit that did not follow; 0 if there are none.
-    `passages`: the passage runs, sorted by ordinal, which together cover 0 .. `next_ordinal`; the
-    next one gets the number `next_passage`.  `passages_ahead`: what `ahead` is, plus 1, for them.
-    `content`: what the first document was, see `Sketches`.
-    `fields_version` changes when stored codes of fields are replaced.
-    `id_key`: the key of the hash of ids, see `encode_ids` of the kernel; empty in databases that
-    older versions made.
+    Runs are sorted by ordinal and cover 0 ..  `delta_start` without gaps; the delta holds
+    `delta_start` ..  `next_ordinal`.  `document_count`, `empty_count` and `bare_count` count live
+    documents.  At most one merge is unfinished.
+
+    Versions tell a reader which data it can still use.  `delta_version` changes when the delta is
+    emptied, and `deleted_version` when a document is deleted.  `calibration` changes when a
+    calibration is stored; 0 means none.  `options_version` changes when other options are stored,
+    and `fields_version` when stored codes of fields are replaced.
+
+    `cluster_count` clusters are maintained; the next one gets the number `last_cluster` + 1.
+    `ahead`: runs from this number on were written ahead of a commit that failed; 0 if there are
+    none.  `passages`: the passage runs, sorted by ordinal, covering 0 ..  `next_ordinal`; the next
+    one gets the number `next_passage`.  `passages_ahead`: the same as `ahead` for passage runs,
+    plus 1.  `content`: the kind of the first document, see `Sketches`.  `id_key`: the key of the
+    hash of ids, see `encode_ids` of the kernel; empty in databases of older versions.
     """
 
     runs: tuple[RunInfo, ...] = ()
@@ -132,7 +135,7 @@ class Manifest:
 
     @property
     def live_next_run(self) -> int:
-        """The number of the next run, if those that were written ahead do not count."""
+        """Number of the next run, not counting runs that were written ahead."""
         return self.ahead - 1 if self.ahead else self.next_run
 
     def renumbered(self, runs: tuple[RunInfo, ...], count: int) -> "Manifest":
@@ -155,33 +158,33 @@ class Manifest:
         )
 
     def with_passages(self, rows: tuple[PassageInfo, ...]) -> "Manifest":
-        """Return the manifest with these passage runs alone; nothing is written ahead."""
+        """Return the manifest with exactly these passage runs, and none written ahead."""
         following = max([self.next_passage, *(row.number + 1 for row in rows)])
         return replace(self, passages=rows, next_passage=following, passages_ahead=0)
 
 
 def joined_ids(parts: Iterable[tuple[tuple[int, ...] | None, int]]) -> tuple[int, ...] | None:
-    """Return what `RunInfo.ids` is of parts that follow each other; of each, it and the length."""
+    """Return `RunInfo.ids` for consecutive parts, each given by its own `ids` and its length."""
     ids, count = next(parts := iter(parts))
     for own, length in parts:
         ids, count = kernel.join_rows(ids, count, own, length), count + length
     return ids
 
 
-# Ordinals, and the numbers of runs, are uint32; the rest counts commits.
+# Ordinals and run numbers are uint32; other counters count commits.
 NUMBER_STOP = (1 << 32) + 1
 COUNTER_STOP = 1 << 63
-# Fields that are younger than the format are stored only if they are not 0 or None.
+# Fields added after the first format are stored only if they are not 0 or None.
 YOUNGER = (
     "cluster_count", "last_cluster", "unfinished", "options_version", "ahead", "passages",
     "next_passage", "passages_ahead", "content", "fields_version", "id_key",
 )  # fmt: skip
 SUM_BYTES = 8
-# The fields of the row of a run that are always there, in this order.
+# The fields that every row of a run has, in this order.
 _NUMBERS = (
     "number", "start", "stop", "entry_count", "id_count", "weighted_count", "polytope_count",
 )  # fmt: skip
-# Most parts of a passage run: 2^13 parts of 2^21 entries are four for each ordinal.
+# The limit of parts of a passage run: 2^13 parts of 2^21 entries are four entries for each ordinal.
 PARTS_MAX = 1 << 13
 
 
@@ -203,7 +206,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 
 def decode_manifest(value: Any) -> Manifest:
-    """Return the stored manifest; CorruptError unless it describes a possible state."""
+    """Return the stored manifest; CorruptError if it describes an impossible state."""
     stored = codec.decode_object(layout.MANIFEST_KIND, layout.MANIFEST_KEY, value)
     with expecting("the manifest"):
         fields = dict(a_map(stored))
@@ -225,7 +228,7 @@ def decode_manifest(value: Any) -> Manifest:
 
 
 def _encode_run(run: RunInfo) -> list[Any]:
-    """Return the row of a run; an older simdb refuses one without hashes of ids."""
+    """Return the row of a run; an older simdb refuses a row without hashes of ids."""
     ids = [] if run.ids is None else [list(run.ids)]
     return [*(getattr(run, name) for name in _NUMBERS), *ids, run.sums]
 
@@ -236,14 +239,14 @@ def _encode_passages(row: PassageInfo) -> list[Any]:
 
 
 def _decode_run(row: Any) -> RunInfo:
-    """Return a run; `polytope_count` and `sums` are younger and may be missing."""
+    """Return a run; older rows lack `polytope_count` and `sums`."""
     *numbers, sums = row if isinstance(row[-1], bytes) else (*row, b"")
     ids = None
     if isinstance(numbers[-1], list):
         ids = tuple(a_whole(number, 1 << 64) for number in numbers.pop())
         if len(ids) not in (0, 3):
             raise CorruptError(f"a run has a row of {len(ids)} numbers for its ids")
-    known = numbers[: len(_NUMBERS)]  # unreleased versions stored one more
+    known = numbers[: len(_NUMBERS)]  # unreleased versions stored one more number
     return RunInfo(*(a_whole(number, NUMBER_STOP) for number in known), ids=ids, sums=sums)
 
 
@@ -266,7 +269,7 @@ def _decode_unfinished(row: Any) -> Unfinished | None:
 
 
 def _contradictions(manifest: Manifest) -> Iterator[str]:
-    """Yield what makes the manifest impossible."""
+    """Yield the contradictions in a manifest."""
     merge, at = manifest.unfinished, 0
     for run in manifest.runs:
         if run.start != at or run.stop <= at:
@@ -301,16 +304,16 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
 
 
 def _fits(merge: Unfinished, manifest: Manifest) -> bool:
-    """Whether a merge makes at least two whole runs one."""
+    """Return whether a merge joins at least two whole runs."""
     run, merged = merge.run, merge.merged(manifest.runs)
     is_whole = len(merged) > 1 and (merged[0].start, merged[-1].stop) == (run.start, run.stop)
     return is_whole and merge.begun <= manifest.next_ordinal
 
 
 def _contradictions_of_passages(manifest: Manifest) -> Iterator[str]:
-    """Yield a message unless the runs cover all ordinals and have numbers of their own.
+    """Yield a message unless the passage runs cover all ordinals and have distinct numbers.
 
-    Those written ahead of a commit that did not follow are not among them.
+    Runs that were written ahead of a failed commit are not among them.
     """
     at, last = 0, (manifest.passages_ahead or manifest.next_passage + 1) - 1
     for row in manifest.passages:

@@ -1,12 +1,11 @@
-"""Membership: for every document, the number of its cluster and the next member of it.
+"""Membership: the cluster number and the next cluster member of every document.
 
 The members of a cluster form a ring: each names the next member, and the last one names the first.
-So two clusters are united by exchanging the next members of one document of each, and all members
-can be found from any of them.  Numbers start at 1; a document without a cluster of at least two
-members has 0 and 0.
+So all members can be found from any of them.  To unite two clusters, one document of each swaps its
+next member.  Numbers start at 1; a document in no cluster of at least two members has 0 and 0.
 
 A value covers MEMBER_ORDINALS ordinals, after the header: numbers u32[k] | following u32[k].  A
-chunk without any member has no value.
+chunk without members has no value.
 """
 
 from collections.abc import Iterator
@@ -23,17 +22,18 @@ from simdb.storage.environment import Source
 WALKED_MAX = 1 << 13
 SIZE = layout.MEMBER_ORDINALS
 NUMBERS, FOLLOWING = 0, 1
-# Room for later ordinals; memory that was never written takes no space.
+# Spare room for later ordinals; memory that is never written takes no space.
 SPARE_CHUNKS = 1 << 10
 
 NOBODY = np.zeros((2, SIZE), np.uint32)
 
 
 class Membership:
-    """The stored clusters that `source` sees, and changes to them that are not yet written.
+    """The stored clusters that `source` sees, and changes that are not written yet.
 
-    Chunks are read when they are first needed.  Arrays of ordinals read them into one array with a
-    place for every chunk, and only that array is changed; walks along a ring read them into a dict.
+    Chunks are read on first use.  Methods on arrays of ordinals read them into one array with a
+    place for every chunk, and only this array is changed.  Walks along a ring read them into a
+    dict.
     """
 
     def __init__(self, source: Source) -> None:
@@ -49,23 +49,23 @@ class Membership:
         self._source = source
 
     def written(self) -> None:
-        """Note that all changes are stored."""
+        """Mark all changes as stored."""
         self._is_changed[:] = False
 
     def numbers(self, ordinals: U32) -> U32:
-        """Return the number of each document's cluster; 0 if it is in none."""
+        """Return the cluster number of each document; 0 if it is in no cluster."""
         places = self._places(ordinals)
         return self._values[places + NUMBERS * SIZE]
 
     def following(self, ordinals: U32) -> U32:
-        """Return the next member of each document's cluster; 0 if it is in none."""
+        """Return the next cluster member of each document; 0 if it is in no cluster."""
         places = self._places(ordinals)
         return self._values[places + FOLLOWING * SIZE]
 
     def write(
         self, ordinals: U32, *, numbers: U32 | None = None, following: U32 | None = None
     ) -> None:
-        """Change number, follower or both of some distinct documents; None changes nothing."""
+        """Change the number or the next member or both of distinct documents; None: no change."""
         places = self._places(ordinals)
         for row, values in ((NUMBERS, numbers), (FOLLOWING, following)):
             if values is not None:
@@ -74,7 +74,7 @@ class Membership:
                 self._is_changed[ordinals[changed] // np.uint32(SIZE)] = True
 
     def replace(self, numbers: U32, following: U32) -> None:
-        """Replace all clusters: `numbers` and `following` have an entry for every ordinal."""
+        """Replace all clusters; `numbers` and `following` have an entry for every ordinal."""
         self._make_room(-(-len(numbers) // SIZE))
         for number, _ in self._stored():
             self._is_changed[number] = True
@@ -84,7 +84,7 @@ class Membership:
         self.write(members, numbers=numbers[members], following=following[members])
 
     def follower(self, ordinal: int) -> int:
-        """Return the next member after one document."""
+        """Return the next member after a document."""
         return self._one(FOLLOWING, ordinal)
 
     def ring(self, ordinal: int, *, most: int) -> list[int] | None:
@@ -109,7 +109,7 @@ class Membership:
     def members(self, ordinal: int, count: int) -> U32:
         """Return all members of a document's cluster, ascending; `count`: number of ordinals.
 
-        In a large cluster it scans all documents after a while, which is faster than the walk.
+        In a large cluster, it eventually scans all documents, which is faster than the walk.
         """
         number = self._one(NUMBERS, ordinal)
         members, following = [ordinal], self.follower(ordinal)
@@ -122,7 +122,7 @@ class Membership:
         return np.array(sorted(members), np.uint32)
 
     def whole(self, count: int) -> tuple[U32, U32]:
-        """Return the number and the follower of every ordinal below `count`: uint32[count] both."""
+        """Return number and next member of every ordinal below `count`: both uint32[count]."""
         room = -(-count // SIZE)
         self._make_room(room)
         if not self._is_read[:room].all():
@@ -131,7 +131,7 @@ class Membership:
         return both[:, NUMBERS].reshape(-1)[:count], both[:, FOLLOWING].reshape(-1)[:count]
 
     def changes(self) -> Iterator[tuple[bytes, Any]]:
-        """Yield keys and values to store; the value None means that the key is to be removed."""
+        """Yield keys and values to store; the value None removes the key."""
         changed = np.flatnonzero(self._is_changed)
         chunks = self._chunks[changed]
         has_members = np.asarray(chunks[:, NUMBERS].any(axis=1)).tolist()
@@ -145,7 +145,7 @@ class Membership:
         return self._values.reshape(-1, 2, SIZE)
 
     def _places(self, ordinals: U32) -> I64:
-        """Return the positions in `_values` of the documents' numbers, with their chunks read."""
+        """Read the chunks of documents; return the positions of their numbers in `_values`."""
         which = (ordinals // np.uint32(SIZE)).astype(np.int64)
         if len(which):
             self._make_room(int(which.max()) + 1)
@@ -193,7 +193,7 @@ class Membership:
 
 
 def rings(members: U32, offsets: I64) -> U32:
-    """Return the follower of each of `members`, if each group between `offsets` becomes a ring."""
+    """Return the next member of each of `members` when each group between `offsets` is a ring."""
     following = np.roll(members, -1)
     following[offsets[1:] - 1] = members[offsets[:-1]]
     return following

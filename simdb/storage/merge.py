@@ -1,22 +1,22 @@
-"""Merging: several neighbouring runs become one, table by table and segment by segment.
+"""Merging: joins several neighbouring runs into one, table by table and segment by segment.
 
-Tables are merged pair by pair, and in memory window by window, in ranges of keys: a table of
-millions of entries takes a while, and so the time is spread over several commits.  Columns by
-ordinal are joined in segments that are counted from the first ordinal of all runs.
+Merging a table of millions of entries takes a while, so its time is spread over several commits.
+Tables are merged in pairs, window by window, in ranges of keys.  Columns by ordinal are joined in
+segments that are counted from the first ordinal of all runs.
 
-A large merge is carried out over several commits, in steps that write a few values each.  The new
-run is written value by value under its number, which the manifest names as unfinished, and its
-values are read by nothing but the merge.  With the last step it becomes live and the merged runs
-end.  A process that is killed leaves a merge that the next commit carries on.
+A large merge takes several commits, in steps that write a few values each.  The manifest names the
+new run as unfinished; until the last step, only the merge reads its values.  Then the new run
+becomes live and the merged runs end.  If the process is killed, the next commit continues the
+merge.
 
-The steps, in this order: for the table of ids and then for each table of keys, its ordinals, its
-keys, and its directory; for each segment, all columns but the states and the vectors, and the
-vectors; the states of all segments.  So a run without states is known to be unfinished even if the
-manifest is lost.  The first step decides which documents leave the tables: those that are deleted
-by then.  Later steps read that from the ordinals that it wrote.
+The order of the steps is fixed.  First, for the table of ids and then for each table of keys: its
+ordinals, its keys, and its directory.  Then, for each segment: all columns except states and
+vectors, and then the vectors.  Last, the states of all segments.  So a run without states is known
+to be unfinished even if the manifest is lost.  The first step drops the documents that are deleted
+at that time from the tables.  Later steps read this from the ordinals that it wrote.
 
-The manifest has a checksum of the entries of each table, which their order does not change.  So a
-merge knows what it must have read before it stores a value, and a check reads a table only once.
+The manifest has a checksum of the entries of each table, independent of their order.  So a merge
+can verify what it read before it stores a value, and a check reads a table only once.
 """
 
 import sys
@@ -56,32 +56,34 @@ from simdb.storage.table import (
 )
 from simdb.storage.tombstones import Bitmap, live_ordinals, with_room
 
-# A thread copies so many bytes of a column at a time; fewer are not worth one.
+# Part of a column that a thread copies; less is not worth a thread.
 COPIED_BYTES = 1 << 21
-# A range of so many entries is merged at a time: it stays in the cache from pair to pair.
+# Entries of a range that is merged; it stays in the cache from pair to pair.
 RANGE_ENTRIES = 1 << 16
 
 
 REMEDY = "build the tables again from the stored columns: rebuild(), simdb rebuild"
-# What a step writes: columns of a table, or of segments.
+# The columns of a table, or of segments, that one step writes.
 TABLE_GROUPS = ((layout.ORDINALS,), (layout.KEYS,), (layout.DIRECTORY,))
 DOCUMENT_COLUMNS = (layout.FINGERPRINT, layout.OFFSET, layout.ID)
 VECTORS, STATES = (layout.VECTOR,), (layout.STATE,)
-# About how many bytes of a document each step writes; before its ordinals a table is merged.
+# The approximate bytes of a document that each step writes.  A table is merged before its ordinals
+# are written.
 COSTS = {
     (layout.ORDINALS,): 16, (layout.KEYS,): 8, (layout.DIRECTORY,): 4,
     DOCUMENT_COLUMNS: 32, VECTORS: 64, STATES: 1,
 }  # fmt: skip
-# The entries of a table that are merged in some 10 to 30 milliseconds.
+# The entries of a table that take about 10-30 ms to merge.
 WINDOW_ENTRIES = 1 << 21
-# The bytes of columns that are copied in such a time.
+# The bytes of columns that take about the same time to copy.
 WINDOW_BYTES = 1 << 24
 
 
 def merge_tables(tables: Sequence[Table], *, threads: int = 1) -> Table:
-    """Merge the entries of all `tables`, sorted, as a table without a directory.
+    """Merge all `tables` into one sorted table without a directory.
 
-    Equal keys keep the order of their tables.  A single table with whole keys is returned as it is.
+    Entries with equal keys keep the order of their tables.  A single table with whole keys is
+    returned unchanged.
     """
     if len(tables) == 1 and tables[0].gathered is None:
         return tables[0]
@@ -103,7 +105,7 @@ def merge_tables(tables: Sequence[Table], *, threads: int = 1) -> Table:
 
 
 def _ranges(tables: Sequence[Table]) -> I64:
-    """Return where each table is cut, so that the same keys are in the same range: int64[t, r + 1].
+    """Return the cuts of each table into ranges of the same keys: int64[t, r + 1].
 
     A range has about `RANGE_ENTRIES` entries of all tables.
     """
@@ -114,12 +116,12 @@ def _ranges(tables: Sequence[Table]) -> I64:
     bounds = np.zeros((len(tables), count + 1), np.int64)
     for own, table, length in zip(bounds, tables, lengths, strict=True):
         own[1:-1], own[-1] = table.places_of(cuts, "left"), length
-    # Keys that damage has put out of order must not make a range end before it begins.
+    # Even if damage has put keys out of order, no range may end before it begins.
     return np.maximum.accumulate(bounds, axis=1)
 
 
 def _merge_range(parts: list[Table], keys: Array, ordinals: Array) -> None:
-    """Merge tables that have entries into arrays, each time the neighbours that cost least."""
+    """Merge tables with entries into arrays, always the neighbours that cost least."""
     while len(parts) > 2:
         sizes = [len(part.keys) for part in parts]
         at = min(range(len(parts) - 1), key=lambda at: sizes[at] + sizes[at + 1])
@@ -133,9 +135,9 @@ def _merge_range(parts: list[Table], keys: Array, ordinals: Array) -> None:
 
 
 def stored_columns(has_vectors: bool) -> list[int]:
-    """Return the columns that a run stores: vectors only if some of its documents have weights.
+    """Return the columns that a run stores; vectors only if some documents have weights.
 
-    Where none are stored a run gives zeros, which take longer to copy than all other columns.
+    Without stored vectors a run returns zeros, which take longer to copy than all other columns.
     """
     return [column for column in layout.COLUMN_KINDS if has_vectors or column != layout.VECTOR]
 
@@ -143,7 +145,7 @@ def stored_columns(has_vectors: bool) -> list[int]:
 def aligned_segments(
     runs: Sequence[Run], source: Source, columns: Sequence[int], threads: int
 ) -> Iterator[Segment]:
-    """Yield the documents of `runs` in segments counted from the first ordinal of all."""
+    """Yield the documents of `runs` in segments counted from the first ordinal of all runs."""
     length = runs[-1].info.stop - runs[0].info.start
     for at in range(-(-length // layout.SEGMENT_ORDINALS)):
         parts = aligned_parts(runs, source, columns, at)
@@ -153,7 +155,7 @@ def aligned_segments(
 def aligned_parts(
     runs: Sequence[Run], source: Source, columns: Sequence[int], at: int
 ) -> list[Segment]:
-    """Return the parts of stored segments of which segment `at` consists."""
+    """Return the parts of stored segments that form segment `at`."""
     first = segment_start(runs, at)
     last = min(first + layout.SEGMENT_ORDINALS, runs[-1].info.stop)
     return list(slices(runs, source, columns, first, last))
@@ -181,9 +183,9 @@ def taken(part: Segment, chosen: U32) -> Segment:
 
 
 def joined(parts: Sequence[Segment], start: int, threads: int = 1) -> Segment:
-    """Join parts that follow each other, and have the same columns, into one segment.
+    """Join consecutive parts with the same columns into one segment.
 
-    `threads` copy the columns.
+    `threads`: number of threads that copy the columns.
     """
     merge = SegmentMerge(start)
     merge.advance(parts, threads=threads)
@@ -191,7 +193,7 @@ def joined(parts: Sequence[Segment], start: int, threads: int = 1) -> Segment:
 
 
 def without(table: Table, dead: Bitmap) -> Table:
-    """Return the entries of a table that are not dead."""
+    """Return the entries of a table that are not deleted."""
     keys, ordinals = np.empty_like(table.keys), np.empty_like(table.ordinals)
     count = kernel.keep(table.keys, table.ordinals, dead, keys, ordinals)
     return Table(keys[:count], ordinals[:count])
@@ -210,21 +212,22 @@ def slices(
 
 
 class SegmentMerge:
-    """A segment of parts that follow each other, and have the same columns, as far as it is copied.
+    """A segment that is being copied from consecutive parts with the same columns.
 
     `merged`: the segment, once it is complete.
     """
 
     def __init__(self, start: int) -> None:
-        """Begin with nothing; `start` is the first ordinal of the segment."""
+        """Start without documents; `start` is the first ordinal of the segment."""
         self.merged = Segment(start, {})
         self._copied = 0
         self._is_complete = False
 
     def advance(self, parts: Sequence[Segment], most: int = sys.maxsize, threads: int = 1) -> int:
-        """Copy about `most` more bytes of `parts`; return what is left of `most`.
+        """Copy about `most` more bytes of `parts`; return the unused rest of `most`.
 
-        The parts are the same in each call, but may have moved in memory.  `threads` copy them.
+        Each call gets the same parts, but they may have moved in memory.  `threads`: number of
+        threads that copy.
         """
         if self._is_complete:
             return most
@@ -239,7 +242,7 @@ class SegmentMerge:
         return most - COPIED_BYTES * len(due)
 
     def _copies(self, parts: Sequence[Segment]) -> Iterator[tuple[Array, Array]]:
-        """Yield what is copied where, some `COPIED_BYTES` at a time."""
+        """Yield pairs of destination and source arrays, about `COPIED_BYTES` each."""
         columns = self.merged.columns
         for column, first in parts[0].columns.items():
             if column == layout.OFFSET:
@@ -258,7 +261,7 @@ class SegmentMerge:
 
 
 def _joined_offsets(parts: Sequence[U32]) -> U32:
-    """Join the offsets of the ids of parts, which begin at 0; FullError like `stored_offsets`."""
+    """Join the offsets of the ids of parts, each from 0; FullError like `stored_offsets`."""
     starts = offsets_of([int(part[-1]) for part in parts])
     count = sum(map(len, parts)) - len(parts)
     narrow = stored_offsets(starts, f"the ids of {count} documents")
@@ -267,16 +270,16 @@ def _joined_offsets(parts: Sequence[U32]) -> U32:
 
 
 class TableMerge:
-    """One table of several runs, as far as it is merged.
+    """A table of several runs that is being merged.
 
-    `merged`: the table, once it is complete, without a directory.  `read`: the entries that were
-    read, `kept`: those among them that were not left out, and `written`: the entries of `merged`.
+    `merged`: the table, once it is complete, without a directory.  `read`: the entries read.
+    `kept`: the entries read and not dropped.  `written`: the entries of `merged`.
     """
 
     def __init__(self, lengths: Sequence[int], count: int | None = None) -> None:
-        """Allocate memory for tables of these lengths; nothing is merged yet.
+        """Allocate memory for tables of these lengths.
 
-        `count`: how many entries are expected to be left; it saves memory if others are left out.
+        `count`: the number of entries expected to remain; it saves memory if many are dropped.
         """
         self._lengths = lengths
         self._positions = [0] * len(lengths)
@@ -292,15 +295,16 @@ class TableMerge:
     def advance(
         self, tables: Sequence[Table], source: Source, dead: Bitmap | None, most: int
     ) -> None:
-        """Merge about `most` more entries of `tables` that are not dead; all if so few are left.
+        """Merge about `most` more live entries of `tables`, or all if fewer are left.
 
-        The tables and the tombstones are the same in each call, but may have moved in memory.
+        Each call gets the same tables and tombstones `dead`, but they may have moved in memory.
         `source` sees the tables.
         """
         stops = self._stops(tables, most)
         inside = [slice(*bounds) for bounds in zip(self._positions, stops, strict=True)]
         windows = list(zip(tables, inside, strict=True))
-        # Keys are gathered from everywhere in the columns, which are read in a row before.
+        # Keys are gathered in random order from the columns, so read the columns sequentially
+        # first.
         read = [each for table, part in windows for each in table.stored(part)]
         if not any(self._positions):
             gathered = (known for table in tables if (known := table.gathered) is not None)
@@ -335,14 +339,14 @@ class TableMerge:
         self.merged = self.merged._replace(**{Table._fields[column]: nothing})
 
     def _reserve(self, count: int) -> None:
-        """Move what is merged into a table with room for `count` entries."""
+        """Move the merged entries to a table with room for `count` entries."""
         keys, ordinals, _ = self.merged
         self.merged = table_with_room(count)
         self.merged.keys[: self._count] = keys[: self._count]
         self.merged.ordinals[: self._count] = ordinals[: self._count]
 
     def _stops(self, tables: Sequence[Table], most: int) -> list[int]:
-        """Return where the next window ends in each table: all entries up to some key are in it."""
+        """Return the end of the next window in each table; it has all entries up to some key."""
         left = [
             length - start for length, start in zip(self._lengths, self._positions, strict=True)
         ]
@@ -355,7 +359,7 @@ class TableMerge:
             max(int(table.places_of(key, "right")[0]), start)
             for table, start in zip(tables, self._positions, strict=True)
         ]
-        # Keys that damage has put out of order must not keep the window from moving on.
+        # Even if damage has put keys out of order, the window must advance.
         stops[longest] = max(stops[longest], last + 1)
         return stops
 
@@ -363,18 +367,18 @@ class TableMerge:
 def written_entries(
     runs: Sequence[Run], name: bytes, source: Source, table_names: Sequence[bytes]
 ) -> Entries:
-    """Return the entries of a table of all `runs`, as they were written.
+    """Return the entries of a table of all `runs` as they were written.
 
-    For a run of an older version, which has no sums, that are the stored entries if their checksums
-    are right; CorruptError otherwise.  `table_names`: all tables of keys.
+    A run of an older version has no sums; then the stored entries count if their checksums are
+    right, otherwise CorruptError.  `table_names`: all tables of keys.
     """
     return joint(_written(run, name, source, table_names) for run in runs)
 
 
 def check_merge(runs: Sequence[Run], name: bytes, merge: TableMerge, written: Entries) -> None:
-    """Raise CorruptError unless a complete merge has read what was `written` to a table of `runs`.
+    """Raise CorruptError unless a complete merge has read the entries `written` to a table.
 
-    It has lost none of the entries that it did not leave out.
+    It also must not have lost any entry that it did not drop.
     """
     check_read(runs, name, merge.read, written)
     if merge.kept != merge.written:
@@ -385,19 +389,19 @@ def check_merge(runs: Sequence[Run], name: bytes, merge: TableMerge, written: En
 
 
 def check_read(runs: Sequence[Run], name: bytes, read: Entries, written: Entries) -> None:
-    """Raise CorruptError unless the entries `read` are those that were `written`."""
+    """Raise CorruptError unless the entries `read` equal the entries `written`."""
     if read != written:
         raise CorruptError(f"{entries_in(runs, name)} are not those that were written; {REMEDY}")
 
 
 def entries_in(runs: Sequence[Run], name: bytes) -> str:
-    """Name the entries of a table of some runs for a message."""
+    """Return the name of the entries of a table of some runs, for messages."""
     first, last = runs[0].info.number, runs[-1].info.number
     return f"the entries of {name.decode()} in the runs {first} to {last}"
 
 
 def check_written(found: Iterable[tuple[bytes, str]]) -> None:
-    """Raise CorruptError if there is a difference between what was written and what is stored."""
+    """Raise CorruptError for the first difference between written and stored values."""
     for name, problem in found:
         raise CorruptError(
             f"{name.decode()} was not stored as it was written: {problem}; nothing was changed, try"
@@ -408,7 +412,7 @@ def check_written(found: Iterable[tuple[bytes, str]]) -> None:
 def differences(
     rows: Iterable[RunInfo], source: Source, table_names: Sequence[bytes]
 ) -> Iterator[tuple[bytes, str]]:
-    """Yield a sub-database and a message for each value of runs that is not as it was written.
+    """Yield a sub-database and a message for each value of runs that is not as written.
 
     Every byte of the runs is read once.
     """
@@ -462,10 +466,10 @@ def _written(run: Run, name: bytes, source: Source, table_names: Sequence[bytes]
 
 
 class MergedValues(NamedTuple):
-    """The values of one step: `columns` of a table, or of `segments` if `table` is None.
+    """The values of a step: `columns` of a table, or of `segments` if `table` is None.
 
-    `table`: the name of its sub-database.  `cost`: about how many bytes are written.  `is_row`: the
-    ids are a row, and the step only decides which documents leave the tables.
+    `table`: the name of its sub-database.  `cost`: the approximate bytes written.  `is_row`: the
+    ids form a row, and the step only decides which documents leave the tables.
     """
 
     columns: Sequence[int]
@@ -502,7 +506,7 @@ def written_keys(merge: Unfinished, table_names: Sequence[bytes]) -> Iterator[tu
 
 
 class MergedRuns(NamedTuple):
-    """The runs that a step merges; `source` sees them, and `dead` is what is deleted now."""
+    """The runs that a step merges, seen by `source`; `dead`: the present tombstones."""
 
     runs: Sequence[Run]
     source: Source
@@ -510,27 +514,27 @@ class MergedRuns(NamedTuple):
 
 
 class Merging:
-    """What a process keeps in memory between the steps of an unfinished merge.
+    """The state that a process keeps in memory between the steps of an unfinished merge.
 
-    All of it can be made again from what is stored.  It is of use only if no other process has
-    committed in between.
+    Stored values can replace all of it.  It is useful only if no other process has committed in
+    between.
     """
 
     def __init__(self, number: int, table_names: Sequence[bytes]) -> None:
-        """Begin with nothing; the merge writes run `number` with these tables of keys."""
+        """Start without steps; the merge writes run `number` with these tables of keys."""
         self.number = number
         self._table_names = table_names
         self._step: MergedValues | None = None
         self._segments: list[SegmentMerge] = []
         self._table: bytes | None = None
         self._merge: TableMerge | None = None
-        self._written: set[int] = set()  # columns of the table, which are no longer in memory
+        self._written: set[int] = set()  # columns of the table that are no longer in memory
         self._left_out: Bitmap | None = None
 
     def write(self, step: MergedValues, run: RunInfo, merged: MergedRuns, put: Put) -> RunInfo:
-        """Carry out one step of merging into `run`; returns its row with the known counts.
+        """Carry out one step of merging into `run`; return its row with the known counts.
 
-        The source sees the steps before it, unless this object has carried them out.
+        The source sees the earlier steps, unless this object has carried them out.
         """
         runs, source, dead = merged
         if step.is_row:
@@ -563,14 +567,14 @@ class Merging:
         self._written.update(step.columns)
         for column in step.columns:
             array = stored_column(step.table, column, self._merge.merged, source.keying)
-            # It leaves the memory: until the commit ends, LMDB and the system need as much.
+            # Free the column, since LMDB and the system need the same memory until the commit ends.
             self._merge.drop(column)
             if stored_kinds(run, step.table):
                 put(*encoded_part(step.table, run.number, column, array))
         return run
 
     def note(self, step: MergedValues, runs: Sequence[Run]) -> bool:
-        """Take note of the step that comes next; returns whether it was noted before."""
+        """Record the step that comes next; return whether it was recorded before."""
         if step.is_row:
             return True
         if step.table is not None:
@@ -582,10 +586,10 @@ class Merging:
         return is_known
 
     def prepare(self, step: MergedValues, run: RunInfo, merged: MergedRuns) -> None:
-        """Copy or merge one more window of the columns or the table that the next step writes.
+        """Copy or merge one more window of the data that the next step writes.
 
-        If the step was not noted it only is noted: if each process commits once, more would be in
-        vain.
+        The first call for a step only records it: if each process commits once, more work would be
+        wasted.
         """
         if not self.note(step, merged.runs) or step.is_row:
             return
@@ -595,9 +599,9 @@ class Merging:
             self._copy(step, merged, most=WINDOW_BYTES)
 
     def _take(self, step: MergedValues, runs: Sequence[Run]) -> bool:
-        """Make the table of a step the one that is merged; returns whether it is begun now.
+        """Make the table of a step the one being merged; return whether it starts now.
 
-        It is begun again if what the step writes is no longer in memory.
+        It starts again if data that the step writes are no longer in memory.
         """
         assert step.table is not None
         if self._table == step.table and self._written.isdisjoint(step.columns):
@@ -607,16 +611,16 @@ class Merging:
         return True
 
     def _copy(self, step: MergedValues, merged: MergedRuns, *, most: int = sys.maxsize) -> None:
-        """Copy at most about `most` more bytes of the segments that a step writes."""
+        """Copy about `most` more bytes of the segments that a step writes."""
         runs, source, _ = merged
         for at, each in zip(step.segments, self._segments, strict=True):
             if most > 0:
                 most = each.advance(aligned_parts(runs, source, step.columns, at), most)
 
     def _advance(self, step: MergedValues, run: RunInfo, merged: MergedRuns, *, most: int) -> None:
-        """Merge at most `most` more entries of the table that was taken.
+        """Merge at most `most` more entries of the table being merged.
 
-        After its ordinals, which are no longer in memory then, its directory is made.
+        Its directory is built after its ordinals, which are then no longer in memory.
         """
         runs, source, dead = merged
         assert self._merge is not None
@@ -633,7 +637,7 @@ class Merging:
             self._merge.merged = make_table(keys, ordinals, bits, is_sorted=True)
 
     def _find_left_out(self, run: RunInfo, source: Source) -> Bitmap | None:
-        """Return the tombstones of the documents that the table of ids leaves out; None if none."""
+        """Return tombstones of the documents that the table of ids dropped; None for none."""
         if run.id_count == len(run):
             return None
         if self._left_out is None:
@@ -641,7 +645,7 @@ class Merging:
         return self._left_out
 
 
-@lru_cache(maxsize=8)  # every commit asks for the steps of the merge that is unfinished
+@lru_cache(maxsize=8)  # every commit needs the steps of the unfinished merge
 def _steps(
     length: int, has_vectors: bool, table_names: tuple[bytes, ...], *, has_id_keys: bool
 ) -> tuple[MergedValues, ...]:
@@ -663,14 +667,14 @@ def _steps(
 
 
 def _others(run: RunInfo, kept: U32) -> Bitmap:
-    """Return a bitmap with a bit for each ordinal, set for those of `run` that are not `kept`."""
+    """Return a bitmap of the ordinals of `run` that are not `kept`, with a bit for each ordinal."""
     is_out = flags_at(slice(run.start, run.stop), -(-run.stop // 8) * 8)
     is_out[kept] = False
     return np.packbits(is_out, bitorder="little")
 
 
 def put_left_out(run: RunInfo, dead: Bitmap | None, put: Put) -> RunInfo:
-    """Store which documents have left the tables of a run whose ids are a row; return its row."""
+    """Store the documents dropped from the tables of a run whose ids form a row; return its row."""
     bits, kept = with_room(dead, run.stop), live_ordinals(dead, run.start, run.stop)
     if bits is not None and len(kept) < len(run):
         key = layout.table_key(run.number, layout.ORDINALS)
@@ -680,7 +684,7 @@ def put_left_out(run: RunInfo, dead: Bitmap | None, put: Put) -> RunInfo:
 
 
 def _stored_left_out(run: RunInfo, source: Source) -> Bitmap | None:
-    """Return the tombstones of the documents that an unfinished run leaves out; CorruptError."""
+    """Return tombstones of the documents that an unfinished run drops; CorruptError."""
     if run.ids:
         return Run(run).left_out(source)
     key, kind = layout.table_key(run.number, layout.ORDINALS), layout.TABLE_KINDS[layout.ORDINALS]

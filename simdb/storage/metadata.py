@@ -1,17 +1,17 @@
-"""Records by ordinal next to documents: metadata and times; and notes.
+"""Records by ordinal outside the documents: metadata and times; and notes.
 
-A value holds the metadata of some hundred documents of one commit, after the header:
+A value holds the metadata of up to `BLOCK_DOCUMENTS` documents of one commit, after the header:
 
     count u32 | ordinals u32[k] | offsets u32[k + 1] | msgpack objects
 
-Its key is its first ordinal.  Values never overlap, so the value for an ordinal is the last one
-whose key is not greater.  Changed metadata are stored in the value for their ordinal, which then
-may become several values, or none.
+Its key is its first ordinal.  Values never overlap, so an ordinal is in the last value whose key is
+not greater.  Changed metadata replace the old ones in the value of their ordinal, which may then
+become several values, or none.
 
-Stored metadata come back equal. msgpack accepts more than that: it packs tuples as lists, and
-tuples as keys, which it then cannot unpack.
+Stored metadata must come back equal. msgpack accepts more: it packs tuples as lists, and it packs
+tuple keys, which it then cannot unpack.
 
-A value of times has those of `TIME_ORDINALS` ordinals, after the header: seconds since 1970,
+A value of times has the times of `TIME_ORDINALS` ordinals, after the header: seconds since 1970,
 u32[TIME_ORDINALS], 0 for an ordinal without a time.  Its key is the number of the chunk.  The
 sub-database of times exists only if the options keep times; then every chunk with an ordinal in use
 is stored.
@@ -42,26 +42,26 @@ BLOCK_BYTES = 1 << 16
 METADATA_BYTES_MAX = 1 << 30
 
 PLAIN = "use None, bool, int (of 64 bits), float, str, bytes, list and dict"
-# Metadata of this many documents are checked together, which takes a tenth of the time.
+# Checking the metadata of this number of documents together takes a tenth of the time.
 CHECKED_TOGETHER = 64
 
-# The stored form of None: that a document has no metadata.
+# The stored form of None, for a document without metadata.
 NO_METADATA = codec.pack(None)
 
 _COUNT = struct.Struct("<I")
-# If a value packs exactly, only a NaN in it comes back unequal, and a NaN must not be a key.
-# msgpack writes a NaN in these two forms.
+# In a value that packs exactly, only NaN comes back unequal, and NaN must not be a key. msgpack
+# writes NaN in these two forms.
 _NAN = (b"\xcb\x7f\xf8", b"\xcb\xff\xf8")
 _REFUSALS = (TypeError, ValueError, OverflowError, RecursionError, BufferError)
 
-# Documents, and the time that all of them get.
+# Documents, and the time or times that they get.
 TimeChange = tuple[U32, int | U32]
 
 
 def pack_every(values: Sequence[Any], name: Callable[[int], str]) -> list[tuple[int, bytes]]:
-    """Pack all metadata except None; return (position, packed metadata) of each.
+    """Pack all metadata except None; return (position, packed metadata) pairs.
 
-    `name(position)` names the document in messages.
+    `name(position)` returns the name of the document for messages.
     """
     every: list[tuple[int, bytes]] = []
     for start in range(0, len(values), CHECKED_TOGETHER):
@@ -80,7 +80,7 @@ def pack_every(values: Sequence[Any], name: Callable[[int], str]) -> list[tuple[
 
 
 def pack_metadata(metadata: Any, what: str) -> bytes:
-    """Pack `metadata` for storage; InputError naming `what` unless it will come back equal."""
+    """Pack `metadata` for storage; InputError, naming `what`, unless it will come back equal."""
     try:
         packed = _packed(metadata, what)
     except InputError:
@@ -93,7 +93,7 @@ def pack_metadata(metadata: Any, what: str) -> bytes:
 
 
 def check_packed(packed: bytes, what: str) -> None:
-    """Raise CorruptError naming `what` unless `pack_metadata` could have made `packed`."""
+    """Raise CorruptError, naming `what`, unless `pack_metadata` could have made `packed`."""
     metadata = codec.unpack(packed, what)
     try:
         _packed(metadata, what)
@@ -102,7 +102,7 @@ def check_packed(packed: bytes, what: str) -> None:
 
 
 def encode_blocks(entries: list[tuple[int, bytes]]) -> Iterator[tuple[bytes, Any]]:
-    """Yield keys and values for (ordinal, packed metadata), in order of ordinals."""
+    """Yield keys and values for (ordinal, packed metadata) pairs in order of ordinals."""
     for group in grouped(entries):
         key = layout.number_key(group[0][0])
         array = np.frombuffer(pack_block(group), np.uint8)
@@ -110,10 +110,10 @@ def encode_blocks(entries: list[tuple[int, bytes]]) -> Iterator[tuple[bytes, Any
 
 
 def changed_blocks(source: Source, changes: Mapping[int, bytes]) -> Iterator[tuple[bytes, Any]]:
-    """Yield the keys and values to store so that metadata change; None for a value to remove.
+    """Yield the keys and values to store for changed metadata; None removes a value.
 
     `changes`: the packed metadata of some ordinals, `NO_METADATA` for none.  Each block is read
-    when it is reached, so the pairs can be stored at once.
+    only when it is reached, so every pair can be stored at once.
     """
     ordinals = sorted(changes)
     start = 0
@@ -131,7 +131,7 @@ def changed_blocks(source: Source, changes: Mapping[int, bytes]) -> Iterator[tup
 
 
 def grouped(entries: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
-    """Group (ordinal, packed metadata) so that each group fills one block."""
+    """Group (ordinal, packed metadata) pairs so that each group fills one block."""
     group: list[tuple[int, bytes]] = []
     size = 0
     for ordinal, packed in entries:
@@ -151,10 +151,10 @@ def unpacked(packed: Mapping[int, bytes], ordinal: int) -> Any:
 
 
 def read_many(source: Source, ordinals: Iterable[int]) -> dict[int, bytes]:
-    """Return the packed metadata of those `ordinals` that have any; each block is read once."""
+    """Return the packed metadata of `ordinals` that have some; each block is read once."""
     found: dict[int, bytes] = {}
     block: dict[int, bytes] = {}
-    stop = 0  # the metadata of ordinals below this one would be in the block
+    stop = 0  # the block has the metadata of all ordinals below this
     for ordinal in sorted(ordinals):
         if ordinal >= stop:
             stored = source.before(layout.METADATA, layout.number_key(ordinal))
@@ -166,25 +166,25 @@ def read_many(source: Source, ordinals: Iterable[int]) -> dict[int, bytes]:
 
 
 def _next_block(source: Source, ordinal: int) -> int:
-    """Return the first ordinal of the block after that of `ordinal`; beyond all if it is last."""
+    """Return the first ordinal of the block after that of `ordinal`; beyond all for the last."""
     later = source.every(layout.METADATA, layout.number_key(ordinal + 1))
     return next((layout.key_number(key) for key, _ in later), arrays.ORDINALS_MAX + 1)
 
 
 def read_all(source: Source) -> Iterator[tuple[int, bytes]]:
-    """Yield (ordinal, packed metadata) of every document that has any, by ordinal."""
+    """Yield (ordinal, packed metadata) for every document with metadata, by ordinal."""
     for key, value in source.every(layout.METADATA):
         yield from decode_block(key, value)
 
 
 def decode_block(key: bytes, value: Any) -> list[tuple[int, bytes]]:
-    """Return (ordinal, packed metadata) from one stored value; compares the checksum."""
+    """Return (ordinal, packed metadata) pairs of a stored value; verify the checksum."""
     payload = codec.decode_array(layout.METADATA_KIND, key, value, np.uint8, verify=True)
     return unpack_block(payload, codec.name(layout.METADATA_KIND, key))
 
 
 def unpack_block(payload: U8, place: str) -> list[tuple[int, bytes]]:
-    """Return (ordinal, packed metadata) from a block without header; CorruptError.
+    """Return (ordinal, packed metadata) pairs of a block without header; CorruptError.
 
     `place` names the block in messages.
     """
@@ -204,7 +204,7 @@ def unpack_block(payload: U8, place: str) -> list[tuple[int, bytes]]:
 
 
 def pack_block(entries: list[tuple[int, bytes]]) -> bytes:
-    """Return the block of (ordinal, packed metadata), without header."""
+    """Return the block of (ordinal, packed metadata) pairs, without header."""
     ordinals = np.array([ordinal for ordinal, _ in entries], np.uint32)
     every = arrays.offsets_of([len(packed) for _, packed in entries])
     offsets = stored_offsets(every, f"the metadata of {len(entries)} documents")
@@ -213,9 +213,9 @@ def pack_block(entries: list[tuple[int, bytes]]) -> bytes:
 
 
 def read_times(chunks: Iterable[tuple[bytes, Any]], count: int) -> U32:
-    """Return the time of every ordinal below `count` from stored chunks; 0 where none is stored.
+    """Return the time of every ordinal below `count` from stored chunks; 0 for a missing time.
 
-    CorruptError if a chunk is damaged, or lies beyond the last ordinal.
+    CorruptError if a chunk is damaged or beyond the last ordinal.
     """
     times = np.zeros(-(-count // TIME_ORDINALS) * TIME_ORDINALS, np.uint32)
     for key, value in chunks:
@@ -227,9 +227,9 @@ def read_times(chunks: Iterable[tuple[bytes, Any]], count: int) -> U32:
 
 
 def changed_times(source: Source, changes: Sequence[TimeChange]) -> Iterator[tuple[bytes, Any]]:
-    """Yield the keys and values to store so that times change; no time becomes earlier.
+    """Yield the keys and values to store for changed times; times never decrease.
 
-    A claim while the clock is slow would otherwise let documents expire that were seen of late.
+    Otherwise, an insert while the clock is slow could let recently seen documents expire.
     """
     numbers = arrays.sorted_unique(
         np.concatenate([ordinals for ordinals, _ in changes]) // TIME_ORDINALS
@@ -246,7 +246,7 @@ def changed_times(source: Source, changes: Sequence[TimeChange]) -> Iterator[tup
 
 
 def whole_times(times: U32) -> Iterator[tuple[bytes, Any]]:
-    """Yield the keys and values of all chunks, given the time of every ordinal."""
+    """Yield the keys and values of all chunks from the time of every ordinal."""
     chunks = np.zeros((-(-len(times) // TIME_ORDINALS), TIME_ORDINALS), np.uint32)
     chunks.reshape(-1)[: len(times)] = times
     return _encoded_times(range(len(chunks)), chunks)
@@ -264,7 +264,7 @@ def decode_times(key: bytes, value: Any) -> U32:
 
 
 def note_key(name: object) -> bytes:
-    """Return the key under which a note is stored; raise InputError for an invalid name."""
+    """Return the key under which a note is stored; InputError for an invalid name."""
     if not isinstance(name, str) or not name:
         raise InputError(f"the name of a note must be text, got {shown(name)}")
     try:
@@ -277,7 +277,7 @@ def note_key(name: object) -> bytes:
 
 
 def packed_note(content: Any) -> bytes | None:
-    """Return the stored form of the content of a note; None for None, which removes it."""
+    """Return the stored form of the content of a note; None, which removes it, for None."""
     if content is None:
         return None
     try:
@@ -293,12 +293,12 @@ def packed_note(content: Any) -> bytes | None:
 
 
 def unpacked_note(packed: bytes | None) -> Any:
-    """Return the content that was packed; None for a note that is removed."""
+    """Return the content of a packed note; None for a removed note."""
     return None if packed is None else codec.unpack(packed, "a staged note")
 
 
 def encode_note(key: bytes, packed: bytes) -> bytes:
-    """Return the stored form of a note whose content is packed."""
+    """Return the stored form of a note with packed content."""
     return codec.encode_bytes(layout.NOTE_KIND, key, 1, packed)
 
 
@@ -314,13 +314,13 @@ def note_name(key: bytes) -> str:
 
 
 def note_keys(source: Source) -> list[bytes]:
-    """Return the keys of all notes, in order."""
+    """Return the keys of all notes in order."""
     keys = (key for key, _ in source.every(layout.META, layout.NOTE_PREFIX))
     return [key for key in keys if key.startswith(layout.NOTE_PREFIX)]
 
 
 def damaged_notes(source: Source) -> Iterator[tuple[bytes, str]]:
-    """Yield the key of each note that cannot be read, and why."""
+    """Yield the key of each unreadable note, and the reason."""
     for key in note_keys(source):
         try:
             read_note(source, key)
@@ -343,12 +343,12 @@ def _packed(metadata: Any, what: str) -> bytes:
 
 
 def _is_sure(packed: bytes) -> bool:
-    """Whether `packed`, which was packed exactly, comes back equal for certain."""
+    """Return whether `packed`, which was packed exactly, certainly comes back equal."""
     return len(packed) <= METADATA_BYTES_MAX and _NAN[0] not in packed and _NAN[1] not in packed
 
 
 def _comes_back(value: Any, packed: bytes) -> bool:
-    """Whether unpacking gives an equal value; NaN is equal to nothing."""
+    """Return whether unpacking gives an equal value; NaN equals nothing."""
     try:
         return bool(codec.unpack(packed, "metadata") == value)
     except CorruptError:
@@ -356,9 +356,9 @@ def _comes_back(value: Any, packed: bytes) -> bool:
 
 
 def _check_parts(value: Any, place: str, what: str) -> None:
-    """Raise InputError naming the first part of the metadata that does not come back equal.
+    """Raise InputError for the first part of the metadata that does not come back equal.
 
-    NaN as a value is allowed, and so are bytes-like objects, which come back as bytes.
+    NaN is allowed as a value, and so are bytes-like objects, which come back as bytes.
     """
     if isinstance(value, dict):
         for key, part in value.items():
@@ -380,8 +380,8 @@ def _check_parts(value: Any, place: str, what: str) -> None:
 
 
 def _place_of_refused(value: Any, place: str = "") -> str:
-    """Return where in `value`, which cannot be packed, the first part is that cannot, or nearly."""
-    # A message has 200 characters of a place, and a list may hold itself.
+    """Return the place of the first part of `value` that cannot be packed, or a part around it."""
+    # A message shows 200 characters of a place, and a list may contain itself.
     if len(place) < 200 and isinstance(value, dict | list):
         for at, part in value.items() if isinstance(value, dict) else enumerate(value):
             try:

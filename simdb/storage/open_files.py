@@ -1,7 +1,7 @@
-"""Open files: the locks and the data file of one open database, and what guards them.
+"""Open files: the locks and the data file of an open database, and their protection.
 
-`Presence` makes sure that all processes that have the database open use the same files, and `Watch`
-that LMDB follows no damaged page.
+`Presence` makes sure that all processes with the database open use the same files.  `Watch` makes
+sure that LMDB follows no damaged page.
 """
 
 import io
@@ -17,29 +17,29 @@ from simdb.core.errors import BusyError, CorruptError, NotFoundError, ReplacedEr
 from simdb.storage import files
 from simdb.storage.pages import check_metas, check_pages, last_commit
 
-# A process that creates the lock files does so at once.
+# A process creates all lock files at once.
 WAIT_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 0.01
 IDENTITY_BYTES_MAX = 64
-# Many times longer than a tick of the clock for the change times of a directory.
+# Many ticks of the clock for modification times of a directory.
 MOMENT_NANOSECONDS = 200_000_000
-MAP_BYTES = 1 << 20  # opening the file later asks for more
-# While another program writes, the file changes all the time; walks take 1 / REST of the time.  The
-# same holds for walks before small changes.
+MAP_BYTES = 1 << 20  # a later opening enlarges the map
+# While another program writes, the file changes all the time; walks then take 1 / REST of the time.
+# The same holds for walks before small changes.
 REST = 20
-# Shorter than a tick of the clock with which the system records writes.
+# Shorter than a tick of the clock of write times.
 BETWEEN_SECONDS = 0.001
 
 Stamp = tuple[int, int]
 
 
 class OpenFiles:
-    """The files that an environment holds open beside LMDB."""
+    """The files that an environment holds open in addition to LMDB's."""
 
     def __init__(
         self, path: str, *, is_read_only: bool = False, is_synced: bool, timeout: float | None
     ) -> None:
-        """Open the locks in the directory `path`; make an empty data file unless read-only.
+        """Open the locks in the directory `path`; create an empty data file unless read-only.
 
         `timeout`: seconds to wait while another process replaces the data file.
         """
@@ -53,7 +53,7 @@ class OpenFiles:
 
     @property
     def can_be_alone(self) -> bool:
-        """Whether there are lock files, which tell whether other processes are here."""
+        """Whether there are lock files, which show other processes."""
         return self.writer_lock is not None and self.presence.can_be_alone
 
     @contextmanager
@@ -73,20 +73,20 @@ class OpenFiles:
             yield
 
     def note_opened(self) -> None:
-        """Share and remember the files after LMDB has opened its own; ReplacedError."""
+        """Share and record the files after LMDB has opened its own; ReplacedError."""
         files.share_files(self._path)
         self.presence.note_files()
         self.watch.follow(self._data_path)
 
     def put_in_place(self, replacement: str) -> None:
-        """Move the file `replacement` to the place of the data file, and to the disk."""
+        """Replace the data file by the file `replacement`, and sync that to the disk."""
         files.share_files(self._path)
         os.replace(replacement, self._data_path)
         self.presence.follow()
         files.sync_directory(self._path)
 
     def close(self) -> None:
-        """Close the files and give the locks back; a second call does nothing."""
+        """Close the files and release the locks; a second call does nothing."""
         self.presence.close()
         self.watch.close()
         if self.writer_lock is not None:
@@ -94,20 +94,20 @@ class OpenFiles:
 
 
 class Presence:
-    """The locks that show that this process has a database open, and the files that it uses.
+    """The locks and the files of a database that this process has open.
 
-    Every process that has a database open shares two locks.  One is on `presence.lock`, in which
-    the first process also writes which data file it uses.  The other is on the data file itself,
-    because that lock cannot be taken away from its users.  Only a process that holds both locks
-    alone may replace the data file.
+    Every process that has a database open shares two locks.  In the first, `presence.lock`, the
+    first process also records the data file in use.  The second is on the data file itself, so that
+    it cannot be taken away from its users.  Only a process that holds both locks exclusively may
+    replace the data file.
 
     Files can be renamed, removed or replaced at any time: by `mv`, by a restored backup, by a
-    cleaner of temporary files.  LMDB does not notice, and its reader table would then mix two
-    databases: the transaction numbers of one file with the pages of another.  So:
+    cleaner of temporary files.  LMDB does not notice.  Its reader table would then mix the
+    transaction numbers of one file with the pages of another.  So there are three checks:
 
-    * a process that opens compares the data file with the one that the other processes have open;
-    * a process that finds no lock files does not open while others have the data file open;
-    * a writer compares every file with the one that it opened, before its commit is acknowledged.
+    * When a process opens, it compares the data file with that of the other processes.
+    * When a process finds no lock files, it does not open while others have the data file open.
+    * Before a writer acknowledges a commit, it compares every file with the file that it opened.
     """
 
     def __init__(self, path: str, *, is_read_only: bool, timeout: float | None) -> None:
@@ -134,19 +134,19 @@ class Presence:
 
     @property
     def can_be_alone(self) -> bool:
-        """Whether there is a presence lock; a read-only place may have none."""
+        """Whether there is a presence lock, which a read-only place may lack."""
         return self._lock is not None
 
     @property
     def data_bytes(self) -> int:
-        """Bytes that the open data file takes on the disk."""
+        """Size of the open data file on disk, in bytes."""
         with files.translated(self._path):
             return os.fstat(self._data.descriptor).st_blocks * 512
 
     def note_files(self) -> None:
-        """Remember the lock files, after LMDB has opened its own; ReplacedError.
+        """Record the lock files after LMDB has opened its own; ReplacedError.
 
-        Also checks that the data file, which LMDB opened by name, is the one that was locked.
+        Also checks that LMDB, which opens by name, has opened the data file that was locked.
         """
         for name in (files.LMDB_LOCK, files.WRITER_LOCK, files.PRESENCE_LOCK):
             found = files.check_regular(self._name(name), is_alone=True)
@@ -155,24 +155,24 @@ class Presence:
         self.check()
 
     def check(self) -> None:
-        """Raise ReplacedError unless every file is the one that was opened.
+        """Raise ReplacedError if a file has been replaced since it was opened.
 
         CorruptError if the data file is shorter than before.
         """
         if not self._is_untouched():
             for name in self._files:
                 self._state_of(name)
-            # After a change a moment ago, another one in the same tick of the clock would not show.
+            # Shortly after a change, another one in the same clock tick would not show.
             found = os.stat(self._path)
             if abs(time.time_ns() - found.st_mtime_ns) > MOMENT_NANOSECONDS:
                 self._trusted = found.st_mtime_ns, found.st_ino, found.st_dev
         self._check_length()
 
     def check_readable(self) -> None:
-        """Raise ReplacedError if another data file now shares LMDB's reader table with ours.
+        """Raise ReplacedError if another data file now uses our reader table of LMDB.
 
-        If the reader table was replaced as well, or if the data file is gone, the open file can
-        still be read safely.  CorruptError if it is shorter than before.
+        If the reader table was also replaced, or the data file is gone, the open file is still safe
+        to read.  CorruptError if it is shorter than before.
         """
         if not self._is_untouched():
             try:
@@ -190,14 +190,14 @@ class Presence:
         self._check_length()
 
     def is_of(self, path: str) -> bool:
-        """Whether the open data file has the name `path`."""
+        """Return whether the open data file has the name `path`."""
         return files.is_same_file(path, self._files[files.DATA_FILE])
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """Hold both locks alone for a `with` statement; yield whether that worked.
+        """Hold both locks exclusively for a `with` block; yield whether that worked.
 
-        BusyError afterwards if another process has come in meanwhile and stays alone for long.
+        BusyError at the end if another process took a lock meanwhile and remains alone for long.
         """
         if self._lock is None:
             yield False
@@ -211,8 +211,8 @@ class Presence:
                     taken.share()
 
     def follow(self) -> None:
-        """Use the data file that is in place now; only a process that is alone may replace it."""
-        if not self._data.is_in_place:  # a second lock on this file would wait for ours
+        """Use the data file that is now in place; only a process that is alone may replace it."""
+        if not self._data.is_in_place:  # a second lock on the same file would wait for ours
             new = files.FileLock(self._name(files.DATA_FILE), is_made=False)
             new.share()
             state = os.fstat(new.descriptor)
@@ -241,7 +241,7 @@ class Presence:
                 self._write_identity()
             self._lock.share(self._timeout)
         if not self._data.is_in_place:
-            return False  # another file was put in place a moment ago
+            return False  # another file has just been put in place
         if self._lock is not None and self._is_of_others():
             raise ReplacedError(
                 f"{self._name(files.DATA_FILE)} was replaced while other processes, or other"
@@ -251,22 +251,22 @@ class Presence:
         return True
 
     def _lacks_locks(self) -> bool:
-        """Whether lock files are missing that opening would create."""
+        """Return whether lock files are missing that opening would create."""
         names = (files.LMDB_LOCK, files.PRESENCE_LOCK)
         is_whole = all(os.path.lexists(self._name(name)) for name in names)
         return not is_whole and os.access(self._path, os.W_OK)
 
     def _write_identity(self) -> None:
-        """Write which data file is used, unless the lock file says so already."""
+        """Record which data file is used, unless the lock file already has it."""
         assert self._lock is not None
         if self._written_identity() != self._identity():
             os.ftruncate(self._lock.descriptor, 0)
             identity, written = self._identity(), 0
-            while written < len(identity):  # a full disk can take a part
+            while written < len(identity):  # a full disk may write only a part
                 written += os.pwrite(self._lock.descriptor, identity[written:], written)
 
     def _is_of_others(self) -> bool:
-        """Whether the other processes use another data file."""
+        """Return whether other processes use another data file."""
         return self._written_identity() not in (b"", self._identity())
 
     def _written_identity(self) -> bytes:
@@ -281,7 +281,7 @@ class Presence:
         return os.path.join(self._path, name)
 
     def _state_of(self, name: str) -> os.stat_result:
-        """Return the status of a file; ReplacedError unless it is the one that was opened."""
+        """Return the status of a file; ReplacedError if it was replaced since it was opened."""
         try:
             now = os.lstat(self._name(name))
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -291,7 +291,7 @@ class Presence:
         return now
 
     def _check_length(self) -> None:
-        # Several threads check at once while the file grows, so what was known comes first.
+        # Several threads may check while the file grows, so read the old length before the new one.
         data, (known, size_before) = self._data, self._length
         size = os.fstat(data.descriptor).st_size
         if known is data and size < size_before:
@@ -302,7 +302,7 @@ class Presence:
         self._length = data, size
 
     def _is_untouched(self) -> bool:
-        """Whether no name in the directory has changed since all files were checked."""
+        """Return whether no name in the directory has changed since all files were checked."""
         try:
             found = os.stat(self._path)
         except OSError:
@@ -318,17 +318,18 @@ class Presence:
 
 
 class Watch:
-    """The pages of one data file, and when they were last known to be sound.
+    """The pages of a data file, and the time when they were last known to be sound.
 
-    LMDB would follow pages that are damaged while the database is open.  The system records when a
-    file was written, and every commit of LMDB has a number.  If the file was written, but not by a
-    transaction of this process, then either its last commit has a greater number, because another
-    process has committed, or its pages are walked again before LMDB reads any of them.
+    LMDB would follow pages that are damaged while the database is open.  The system records the
+    time of every write to a file, and every commit of LMDB has a number.  Suppose the file was
+    written, but not by a transaction of this process.  Then either its last commit has a greater
+    number, because another process has committed, or its pages are walked again before LMDB reads
+    any of them.
 
-    That costs one system call for each commit, and at most one in a millisecond for reads from
-    LMDB; a query in arrays that were fetched before pays nothing.  The watch does not see pages
-    that decay without a write, writes within the same clock tick as a commit (some milliseconds),
-    and damage that is followed by the commit of another process.
+    This costs one system call for each commit, and at most one in a millisecond for reads from
+    LMDB.  A query of arrays that were fetched before pays nothing.  Three kinds of damage go
+    unnoticed: decay without a write, writes within the clock tick of a commit (some milliseconds),
+    and damage before a commit of another process.
     """
 
     def __init__(self) -> None:
@@ -336,7 +337,7 @@ class Watch:
         self._path = ""
         self._file: io.FileIO | None = None
         self._stamp: Stamp = (0, 0)
-        self._commit = 0  # the last known commit, or a later transaction that changed nothing
+        self._commit = 0  # the last known commit, or a later transaction without changes
         self._least = 0  # the last commit that certainly exists
         self._is_own = False  # whether a transaction of this process is writing
         self._looks_again = self._rests_until = self._walks_again = 0.0
@@ -365,7 +366,7 @@ class Watch:
         return self._file is not None and not self._file.closed
 
     def look(self) -> None:
-        """Raise CorruptError if LMDB must not read on; call this inside a transaction."""
+        """Raise CorruptError if LMDB must not continue to read; call it inside a transaction."""
         now = monotonic()
         if now >= self._looks_again and not self._is_own and self._is_open:
             stamp = self._now()
@@ -374,10 +375,10 @@ class Watch:
             self._looks_again = now + BETWEEN_SECONDS
 
     def walk(self, only: Collection[bytes] | None = None) -> None:
-        """Raise CorruptError if the pages could make LMDB crash; `only`: in these sub-databases.
+        """Raise CorruptError if pages could make LMDB crash; `only`: check these sub-databases.
 
-        All are walked before a copy or a change of everything, and those in which something is
-        dropped before that.
+        All pages are walked before a copy or a change of everything.  Before something is dropped,
+        its sub-databases are walked.
         """
         stamp = self._now()
         commit = check_pages(self._descriptor, self._path, least=self._least, only=only)
@@ -385,10 +386,10 @@ class Watch:
             self._stamp, self._commit, self._least = stamp, commit, commit
 
     def walk_rarely(self, only: Collection[bytes]) -> None:
-        """Do what `walk` does, but not again before such walks take a small share of the time.
+        """Walk like `walk`, unless such walks would take more than a small share of the time.
 
-        Writes of another program are noticed by `look`, so this is for pages that decay, before
-        small changes that follow each other.
+        `look` notices writes of other programs.  This walk is for pages that decay, before small
+        changes in sequence.
         """
         started = monotonic()
         if started >= self._walks_again:
@@ -397,25 +398,25 @@ class Watch:
             self._walks_again = ended + REST * (ended - started)
 
     def check_metas(self) -> None:
-        """Raise CorruptError if the last commit cannot be told; this needs no transaction."""
+        """Raise CorruptError if the last commit cannot be determined; needs no transaction."""
         check_metas(self._descriptor, self._path, least=self._least)
 
     def begin_own(self) -> None:
-        """Note that a transaction of this process begins to write."""
+        """Record that a transaction of this process begins to write."""
         self.look()
         self._is_own = True
 
     def end_own(self, number: int | None) -> None:
-        """Note that the transaction has ended; `number`: its number if it was committed."""
+        """Record the end of the transaction; `number`: its number if it was committed."""
         if self._is_own and number is not None:
-            # A transaction without changes leaves no commit; the next one gets its number.
+            # A transaction without changes makes no commit, and the next one gets its number.
             self._stamp, self._commit, self._least = self._now(), number, number - 1
         self._is_own = False
 
     def _now(self) -> Stamp:
         with files.translated(self._path):
             found = os.fstat(self._descriptor)
-        # The change time, which no program can set, and the size.
+        # The inode change time, which no program can set, and the size.
         return found.st_ctime_ns, found.st_size
 
     def _look_closer(self, stamp: Stamp) -> None:
@@ -434,10 +435,10 @@ class Watch:
 def make_data_file(
     path: str, lock: files.FileLock, *, is_synced: bool, timeout: float | None
 ) -> None:
-    """Make an empty data file in the directory `path` unless there is one; FullError.
+    """Create an empty data file in the directory `path` if it has none; FullError.
 
-    `lock`: the writer lock, so that no two processes make it at once; BusyError if it is not free
-    within `timeout` seconds.  `is_synced`: sync the file and its name to the disk.
+    `lock`: the writer lock, which keeps two processes from creating it at once; BusyError if it is
+    not free within `timeout` seconds.  `is_synced`: sync the file and its name to the disk.
     """
     target = os.path.join(path, files.DATA_FILE)
     if os.path.lexists(target):

@@ -1,24 +1,24 @@
-"""Pages: the trees of the data file, checked without LMDB.
+"""Pages: checks the trees of the data file without LMDB.
 
 LMDB keeps no checksums of its pages and follows what they say.  A flipped bit in a page number or
-an offset can send it outside the file, which ends the process, make it overwrite pages that are in
-use, or abort the process by one of its assertions.  So the pages are walked here, with plain reads,
-before LMDB reads them: when the database is opened, before anything is dropped, and whenever
-`Watch` (open_files.py) sees that another program has written the file.  For the last commit
-the walk checks:
+an offset can send it outside the file, which ends the process.  It can also make LMDB overwrite
+pages in use, or abort the process by an assertion.  So simdb walks the pages with plain reads
+before LMDB reads them.  It does so when the database is opened, before anything is dropped, and
+whenever `Watch` (open_files.py) sees that another program has written the file.  For the last
+commit the walk checks:
 
-* the two meta pages: magic, version, map, successive commits, each on the page of its number;
-* every tree: the number and kind of each page, its nodes side by side and no larger than LMDB makes
-  them, at least two in a branch, in order if `is_whole`, and the counts of pages and entries in the
-  tree's record;
-* every value on pages of its own: inside the file, with a head that has its page number, kind and
-  count of pages, because LMDB frees that many pages when the value is dropped or overwritten;
-* the lists of free pages, which LMDB merges without a check: in order, and of commits that exist;
+* the two meta pages: magic, version, map, successive commits, each on the page of its number.
+* every tree: the number and kind of each page, and the counts of pages and entries in the tree's
+  record.  Nodes have no gaps and a size that LMDB makes.  A branch has at least two nodes.  Nodes
+  are in order if `is_whole`.
+* every value on its own pages: inside the file, with a head that has its page number, kind and
+  count of pages.  LMDB frees this count of pages when the value is dropped or overwritten.
+* the lists of free pages, which LMDB merges without a check: in order, and of existing commits.
 * no page used twice.
 
-Every commit writes one of the two meta pages, the one with the parity of its transaction number,
-and LMDB takes the newer one.  The layout is that of LMDB 0.9 (lmdb.h and mdb.c), for little-endian
-machines with 64 bits:
+Every commit writes the meta page with the parity of its transaction number, and LMDB takes the
+newer one.  The layout is that of LMDB 0.9 (lmdb.h and mdb.c), for little-endian machines with 64
+bits:
 
     page        number u64 | pad u16 | flags u16 | lower u16 | upper u16, or count of pages u32
     meta        magic u32 | version u32 | address u64 | map bytes u64 | free tree | main tree |
@@ -53,9 +53,9 @@ REMEDY = (
 )
 MAGIC, VERSION = 0xBEEFC0DE, 1
 META_PAGE = 8
-FREE_FLAGS = 8  # the free tree has integer keys; its upper flags are set by LMDB's opener
+FREE_FLAGS = 8  # the free tree has integer keys; LMDB sets its upper flags when opening
 META_PAGES = 2
-HEAD_BYTES = 64  # of a meta page, in which the magic is, of any LMDB
+HEAD_BYTES = 64  # the part of a meta page that has the magic in any LMDB
 PAGE_BYTES_LEAST, PAGE_BYTES_MOST = 512, 1 << 16
 MAP_BYTES_MOST = 1 << 62
 TRIES = 5  # another process may commit between the reads of the two meta pages
@@ -66,9 +66,9 @@ NO_PAGE = 2**64 - 1
 KEY_BYTES_MOST = 511
 NODES_LEAST = {BRANCH: 2, LEAF: 1}
 DEPTH_MAX = 32  # the limit of LMDB's cursors
-FREE_PAGES = "the tree of free pages"  # the only one whose values are read, and are in order
+FREE_PAGES = "the tree of free pages"  # the only tree whose values are read and must be in order
 
-# Key, flags and data of each entry of a tree; None if they are not wanted.
+# Key, flags and data of each entry of a tree; None to collect no entries.
 Entries = list[tuple[bytes, int, bytes]] | None
 
 
@@ -101,7 +101,7 @@ class Meta(NamedTuple):
 
 
 def problems_of_pages(path: str) -> Iterator[str]:
-    """Yield everything that is wrong with the pages of the data file `path`; nothing if sound.
+    """Yield every problem of the pages of the data file `path`.
 
     The caller has a transaction open, so that no page is overwritten meanwhile.
     """
@@ -119,9 +119,9 @@ def check_pages(
 ) -> int:
     """Return the number of the last commit; CorruptError if its pages could make LMDB crash.
 
-    `descriptor`: the data file `path`, open.  `least`: a commit that the file had before;
-    CorruptError if the last one is older.  `only`: the sub-databases to look into.  The caller has
-    a transaction open, as for `problems_of_pages`.
+    `descriptor`: the open data file `path`.  `least`: a commit that the file had before;
+    CorruptError if the last one is older.  `only`: the sub-databases to check.  The caller has a
+    transaction open, as for `problems_of_pages`.
     """
     with _told(path):
         meta = newest_meta(descriptor, is_whole=False, least=least)
@@ -130,7 +130,7 @@ def check_pages(
 
 
 def check_metas(descriptor: int, path: str, *, least: int) -> None:
-    """Check the meta pages alone; this needs no transaction."""
+    """Check only the meta pages; needs no transaction."""
     with _told(path):
         newest_meta(descriptor, is_whole=False, least=least)
 
@@ -145,7 +145,7 @@ def last_commit(descriptor: int) -> int | None:
 
 
 def newest_meta(descriptor: int, *, is_whole: bool, least: int) -> Meta:
-    """Return the meta page that LMDB takes; Damage if there is none, or only older than `least`."""
+    """Return the meta page that LMDB uses; Damage if there is none or it is older than `least`."""
     for attempt in range(TRIES):
         metas = _read_metas(descriptor)
         numbers = [meta.transaction for meta in metas]
@@ -156,7 +156,7 @@ def newest_meta(descriptor: int, *, is_whole: bool, least: int) -> Meta:
     newest = max(metas, key=lambda meta: meta.transaction)
     if newest.transaction < least:
         raise Damage(f"the last commit is {newest.transaction}, but commit {least} was seen before")
-    # Later LMDB does not compare the two, but takes the page that belongs to the number.
+    # Later, LMDB does not compare the two, but takes the page with the parity of the number.
     if newest is not metas[newest.transaction % META_PAGES]:
         raise Damage(f"the meta pages are of the transactions {numbers}")
     if newest.last_page >= newest.map_bytes // newest.page_bytes:
@@ -165,7 +165,10 @@ def newest_meta(descriptor: int, *, is_whole: bool, least: int) -> Meta:
 
 
 def read_meta(descriptor: int, number: int, page_bytes: int) -> Meta:
-    """Read meta page `number`; `page_bytes`: the page size that the other one gives; Damage."""
+    """Read meta page `number`; Damage.
+
+    `page_bytes`: the page size according to the other meta page.
+    """
     content = os.pread(descriptor, PAGE.size + META.size, number * page_bytes)
     found, _, flags, _, _ = PAGE.unpack_from(content)
     magic, version, _, map_bytes, free_record, main_record, last_page, transaction = (
@@ -187,9 +190,9 @@ def read_meta(descriptor: int, number: int, page_bytes: int) -> Meta:
 
 
 def check_version(path: str) -> None:
-    """Raise FormatError if both meta pages of a file are of another LMDB.
+    """Raise FormatError if both meta pages of a file come from another LMDB.
 
-    Before the magic, a page of LMDB 1.0 has more than one of 0.9.
+    A page of LMDB 1.0 has more bytes before the magic than a page of 0.9.
     """
     versions = set()
     with open(path, "rb") as file:
@@ -217,28 +220,28 @@ def _told(path: str) -> Iterator[None]:
 
 
 class _Walk:
-    """A visit to every page of one commit."""
+    """A walk over every page of one commit."""
 
     def __init__(self, descriptor: int, meta: Meta, is_whole: bool) -> None:
         self._descriptor = descriptor
         self._meta = meta
         self._is_whole = is_whole
         self._page_bytes = meta.page_bytes
-        # The largest node that LMDB makes: two must fit into a page.
+        # The largest node that LMDB makes, so that two fit into a page.
         self._node_bytes = ((meta.page_bytes - PAGE.size) // 2 & -2) - 2
         self._file_bytes = os.fstat(descriptor).st_size
         self._seen: set[int] = set()  # pages of trees
         self._used: list[tuple[int, int, str]] = [(0, META_PAGES, "the meta pages")]
-        self._counts: dict[str, dict[int, int]] = {}  # pages of each kind, by the name of the tree
+        self._counts: dict[str, dict[int, int]] = {}  # pages of each kind, by tree
 
     def walk_all(self, only: Collection[bytes] | None) -> None:
-        """Visit both trees, the sub-databases in `only`, and the free pages; Damage."""
+        """Walk both trees, the sub-databases in `only`, and the free pages; Damage."""
         entries: list[tuple[bytes, int, bytes]] = []
         self._walk_tree(self._meta.main, "the main tree", entries)
         for key, flags, value in entries:
             if flags != SUB_TREE:
                 if not self._is_whole:
-                    continue  # LMDB refuses this itself; it may be a database of another program
+                    continue  # LMDB refuses this itself; it may belong to another program
                 raise Damage(f"the main tree holds a value under {key!r}")
             if len(value) != TREE.size:
                 raise Damage(f"the record of the tree {key!r} has {len(value)} bytes")
@@ -270,7 +273,7 @@ class _Walk:
         return pages
 
     def _check_use(self, free: U64) -> None:
-        """Raise Damage if a page is used twice, or is both used and free."""
+        """Raise Damage if a page is used twice, or both used and free."""
         firsts = np.array([first for first, _, _ in self._used], np.uint64)
         counts = np.array([count for _, count, _ in self._used], np.uint64)
         firsts = np.concatenate([firsts, free])
@@ -284,7 +287,7 @@ class _Walk:
             raise Damage(f"page {firsts[order[at + 1]]} is used twice, by {one} and {other}")
 
     def _walk_tree(self, tree: Tree, name: str, entries: Entries) -> None:
-        """Visit the pages of a tree; append what its leaves hold to `entries`."""
+        """Walk the pages of a tree; append the contents of its leaves to `entries`."""
         counts = self._counts[name] = {BRANCH: 0, LEAF: 0, OVERFLOW: 0}
         count = 0
         if tree.root != NO_PAGE:
@@ -297,7 +300,7 @@ class _Walk:
     def _walk_page(
         self, number: int, depth: int, name: str, low: bytes, high: bytes | None, entries: Entries
     ) -> int:
-        """Count the entries below a page, whose keys lie from `low` on and before `high`."""
+        """Return the number of entries below a page; its keys must be in `low` .. `high`."""
         kind = LEAF if depth == 1 else BRANCH
         if not 0 < depth <= DEPTH_MAX:
             raise Damage(f"{name} has a page at depth {depth}")
@@ -322,10 +325,10 @@ class _Walk:
         return count
 
     def _check_order(self, number: int, name: str, keys: list[bytes], high: bytes | None) -> None:
-        """Raise Damage unless the second of `keys` is not before the first, and the rest ascend.
+        """Raise Damage unless the first two `keys` do not descend and the others ascend.
 
         In other trees LMDB survives unordered keys, and simdb notices them when it reads the
-        values; in the tree of free pages it does not.
+        values.  In the tree of free pages it does not.
         """
         if not self._is_whole and name != FREE_PAGES:
             return
@@ -379,10 +382,10 @@ class _Walk:
         return nodes
 
     def _big(self, data: bytes, size: int, name: str) -> bytes:
-        """Check a value on pages of its own; return its content only for the free pages.
+        """Check a value on its own pages; return its content only for the free pages.
 
-        It can have more pages than it fills: LMDB keeps the pages of a value that the same
-        transaction replaces by a shorter one, as it does with its own lists of free pages.
+        It can have more pages than it fills.  If a transaction replaces a value of its own by a
+        shorter one, LMDB keeps all pages, as it does with its own lists of free pages.
         """
         (first,) = NUMBER.unpack(data)
         least = -(-(PAGE.size + size) // self._page_bytes)
@@ -402,7 +405,7 @@ class _Walk:
         return os.pread(self._descriptor, size, start + PAGE.size) if name == FREE_PAGES else b""
 
     def _use(self, first: int, count: int, name: str) -> None:
-        """Note pages as used; Damage if they lie outside the file."""
+        """Mark pages as used; Damage if they are outside the file."""
         last_page = self._meta.last_page
         if not META_PAGES <= first <= first + count - 1 <= last_page:
             raise Damage(f"{name} has page {first}, outside the {last_page + 1} pages of the file")
@@ -410,7 +413,7 @@ class _Walk:
 
 
 def _are_neighbours(numbers: list[int]) -> bool:
-    """Whether these are the numbers of two successive commits, or of no commit at all."""
+    """Return whether these are the numbers of two successive commits, or of no commit."""
     is_placed = all(number % META_PAGES == at for at, number in enumerate(numbers))
     return not any(numbers) or (abs(numbers[0] - numbers[1]) == 1 and is_placed)
 

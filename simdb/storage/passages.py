@@ -1,19 +1,20 @@
 """Passages: the grains of documents, stored in sorted runs or staged by a write transaction.
 
 A passage run is written once.  Its entries are cut into 2^b parts by the b highest bits of their
-keys, so that a run of any length is merged and written part by part.  Part p of run r has two
-values in the sub-database `passages`, unless it has no entries:
+keys, so that a run of any length can be merged and written part by part.  Part p of run r has two
+values in the sub-database `passages`, unless it is empty:
 
     r u32 | KEYS u8     | p u32     ->  keys u64[n], ascending
     r u32 | ORDINALS u8 | p u32     ->  ordinals u32[n], ascending among equal keys
 
 A key is a grain: the hash of an n-gram of words, see `simdb/sketch/winnowing.py`.  A document has
-one entry for each of its grains.  Entries of deleted documents stay until a merge leaves them out.
-The manifest has the rows of the runs, with the entries in each part and the sum of all.  Runs are
-merged part by part, each in a commit of its own if they are large.
+one entry for each of its grains.  Entries of deleted documents remain until a merge drops them.
+The manifest has the rows of the runs, with the number of entries in each part and the sum of all.
+A large merge commits each part separately.
 
-To find the grains of any documents takes a look at all entries.  So the grains of a block of
-documents are found at once and kept until others are asked for (`GrainsByOrdinal`).
+Finding the grains of a document requires a scan of all entries.  So `GrainsByOrdinal` finds the
+grains of a block of documents together, and keeps them until documents outside the block are
+needed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,9 +38,9 @@ KEY_BITS = 64
 COLUMNS = ((layout.KEYS, "<u8"), (layout.ORDINALS, "<u4"))
 NO_TABLE = Table(np.empty(0, np.uint64), np.empty(0, np.uint32))
 
-# So many entries are in a part of a run and in a window of all runs, on average at most: 24 MB.
+# The largest mean number of entries in a part of a run or in a window of all runs: 24 MB.
 WINDOW_ENTRIES = 1 << 21
-# The grains of a block, 8 bytes each, and as much again while they are sorted.
+# Entries of a block of documents: 8 bytes each, and another 8 while they are sorted.
 BLOCK_ENTRIES = 1 << 23
 
 LOST = (
@@ -49,12 +50,12 @@ LOST = (
 STRAY = "move all passages into a run of their own: rebuild(), simdb rebuild"
 PASSAGES = layout.PASSAGES.decode()
 
-# What becomes of the entries of a window before they are written.
+# A change of the entries of a window before they are written.
 Change = Callable[[Table], Table]
 
 
 class PassageRun:
-    """A stored passage run, whose parts are fetched when they are first needed."""
+    """A stored passage run, whose parts are fetched on first use."""
 
     def __init__(self, info: PassageInfo, parts: Mapping[int, Table] | None = None) -> None:
         """`info`: its row in the manifest; `parts`: known entries."""
@@ -63,7 +64,7 @@ class PassageRun:
 
     @property
     def bits(self) -> int:
-        """How many of the highest bits of a key tell its part."""
+        """Number of highest bits of a key that select its part."""
         return len(self.info.counts).bit_length() - 1
 
     def part(self, number: int, source: Source) -> Table:
@@ -74,7 +75,7 @@ class PassageRun:
         return table
 
     def window(self, number: int, bits: int, source: Source) -> Table:
-        """Return the entries whose keys have `number` as their `bits` highest bits."""
+        """Return the entries whose keys have the `bits` highest bits `number`."""
         own = self.bits
         if own <= bits:
             table = self.part(number >> (bits - own), source)
@@ -88,7 +89,7 @@ class PassageRun:
         return following([self.part(part, source) for part in parts])
 
     def find(self, keys: U64, source: Source) -> tuple[I64, U32]:
-        """Return the places in `keys`, which ascend, and the ordinals of all equal entries."""
+        """Return positions in `keys` (ascending) and ordinals of all their entries."""
         places, ordinals = [np.empty(0, np.int64)], [np.empty(0, np.uint32)]
         for table, known, starts, sizes in self._found(keys, source):
             places.append(np.repeat(known, sizes))
@@ -96,14 +97,14 @@ class PassageRun:
         return np.concatenate(places), np.concatenate(ordinals)
 
     def counts(self, keys: U64, source: Source) -> I64:
-        """Return how many entries have each of `keys`, which ascend."""
+        """Return the number of entries with each of the ascending `keys`: int64."""
         counts = np.zeros(len(keys), np.int64)
         for _, known, _, sizes in self._found(keys, source):
             counts[known] = sizes
         return counts
 
     def verify(self, source: Source) -> Iterator[Table]:
-        """Yield each part; CorruptError unless it is stored and its checksums are right."""
+        """Yield each part; CorruptError unless it is stored with the right checksums."""
         for number, count in enumerate(self.info.counts):
             if count:
                 for column, _ in COLUMNS:
@@ -113,7 +114,7 @@ class PassageRun:
                 yield PassageRun(self.info).part(number, source)
 
     def _found(self, keys: U64, source: Source) -> Iterator[tuple[Table, I64, I64, I64]]:
-        """Yield parts with some of `keys`: their places, starts and numbers of their entries."""
+        """Yield parts with some of `keys`: positions of keys, start and count of their entries."""
         for number, first, last in self._parts_of(keys):
             table, asked = self.part(number, source), keys[first:last]
             starts = np.searchsorted(table.keys, asked)
@@ -124,7 +125,7 @@ class PassageRun:
             yield table, known + first, starts[known], stops - starts[known]
 
     def _parts_of(self, keys: U64) -> Iterator[tuple[int, int, int]]:
-        """Yield each part that some of the ascending keys can be in, and first and last of them."""
+        """Yield each part that may have some of the ascending keys, and their range start, stop."""
         if not len(keys):
             return
         numbers = np.zeros(len(keys), np.int64)
@@ -153,15 +154,15 @@ class PassageRun:
 
 
 class Passages:
-    """The entries of the documents of a state; those of deleted documents may be among them."""
+    """The passage entries of a state, possibly including deleted documents."""
 
     @classmethod
     def stored(cls, rows: Iterable[PassageInfo]) -> "Passages":
-        """Return what is stored, without staged documents."""
+        """Return the stored entries, without staged documents."""
         return cls([PassageRun(row) for row in rows])
 
     def __init__(self, runs: Sequence[PassageRun], staged: Table = NO_TABLE) -> None:
-        """`runs` in the order of ordinals; `staged`: of later documents, sorted."""
+        """`runs` in the order of ordinals; `staged`: sorted entries of later documents."""
         self._staged, self._rows = staged, [run.info for run in runs]
         self.runs = list(runs)
         if len(staged.keys):
@@ -175,12 +176,12 @@ class Passages:
 
     @property
     def written(self) -> Entries:
-        """Number and sum of the entries as they were written."""
+        """Number and sum of the entries as written."""
         stored = (Entries(row.entry_count, row.checksum) for row in self._rows)
         return joint([self._staged.entries, *stored])
 
     def find(self, keys: U64, source: Source) -> tuple[I64, U32]:
-        """Return places in `keys`, which ascend strictly, and ordinals of all entries with them."""
+        """Return positions in `keys` (strictly ascending) and ordinals of all their entries."""
         found = [run.find(keys, source) for run in self.runs]
         if len(found) == 1:
             return found[0]
@@ -189,7 +190,7 @@ class Passages:
         return places, ordinals
 
     def counts(self, keys: U64, source: Source) -> I64:
-        """Return how many entries have each of `keys`, which ascend strictly."""
+        """Return the number of entries with each of the strictly ascending `keys`: int64."""
         found = np.zeros(len(keys), np.int64)
         for run in self.runs:
             found += run.counts(keys, source)
@@ -197,7 +198,7 @@ class Passages:
 
     def windows(self, source: Source) -> Iterator[Table]:
         """Yield all entries, sorted, in windows that end between two keys."""
-        # Of the key, so that a part is no large value.
+        # The number of leading bits of the key that keeps each part small.
         bits = (max(self.entry_count - 1, 0) // WINDOW_ENTRIES).bit_length()
         for number in range(1 << bits):
             tables = [run.window(number, bits, source) for run in self.runs]
@@ -206,9 +207,9 @@ class Passages:
     def write(
         self, number: int, span: tuple[int, int], source: Source, put: Put, change: Change
     ) -> PassageInfo:
-        """Write all entries as run `number`, which covers the ordinals of `span`; return its row.
+        """Write all entries as run `number`, covering the ordinals of `span`; return its row.
 
-        CorruptError if the entries of stored runs are not those that were written.
+        CorruptError if the entries of stored runs differ from what was written.
         """
         read = entries = NO_ENTRIES
         counts = []
@@ -229,7 +230,7 @@ class Passages:
         return PassageInfo(number, *span, tuple(counts), entries.checksum)
 
     def grains_of(self, ordinals: U32, source: Source) -> Grains:
-        """Return the grains of some documents, whose ordinals ascend; reads all entries."""
+        """Return the grains of documents with ascending ordinals; reads all entries."""
         chosen = (only(table, ordinals) for table in self._parts(0, ORDINALS_MAX, source))
         return grains_of_entries(chosen, 0, len(ordinals))
 
@@ -238,7 +239,7 @@ class Passages:
         return grains_of_entries(self._parts(start, stop, source), start, stop)
 
     def _parts(self, start: int, stop: int, source: Source) -> Iterator[Table]:
-        """Yield the entries of all runs that have some of the documents start .. stop."""
+        """Yield the parts of all runs that overlap the documents start .. stop."""
         for run in self.runs:
             if run.info.start < stop and start < run.info.stop:
                 for number in range(len(run.info.counts)):
@@ -246,10 +247,10 @@ class Passages:
 
 
 class GrainsByOrdinal:
-    """The grains of the documents below an ordinal, for who goes through them in order."""
+    """The grains of the documents below an ordinal, for callers that proceed in order."""
 
     def __init__(self, passages: Passages, stop: int, source: Source) -> None:
-        """Read nothing yet."""
+        """Start without reading any grains."""
         self._passages, self._stop, self._source = passages, stop, source
         blocks = max(-(-passages.entry_count // BLOCK_ENTRIES), 1)
         self.block_documents = max(-(-stop // blocks), 1)
@@ -266,16 +267,13 @@ class GrainsByOrdinal:
 
 
 def entries_of_grains(first: int, grains: Grains) -> Table:
-    """Return the entries of consecutive documents, of which the first has the ordinal `first`.
-
-    They are not sorted yet.
-    """
+    """Return the unsorted entries of consecutive documents, the first with the ordinal `first`."""
     every = np.arange(first, first + len(grains), dtype=np.uint32)
     return Table(grains.values.copy(), np.repeat(every, np.diff(grains.offsets)))
 
 
 def following(tables: Sequence[Table]) -> Table:
-    """Return the entries of tables that follow each other as one table."""
+    """Join consecutive tables into one."""
     if len(tables) == 1:
         return tables[0]
     return Table(
@@ -285,7 +283,7 @@ def following(tables: Sequence[Table]) -> Table:
 
 
 def only(table: Table, kept: U32) -> Table:
-    """Return the entries of the documents `kept`, which ascend, numbered from 0."""
+    """Return the entries of the documents `kept` (ascending ordinals), renumbered from 0."""
     places = np.searchsorted(kept, table.ordinals)
     is_kept = places < len(kept)
     is_kept[is_kept] = kept[places[is_kept]] == table.ordinals[is_kept]
@@ -294,9 +292,9 @@ def only(table: Table, kept: U32) -> Table:
 
 
 def grains_of_entries(tables: Iterable[Table], start: int, stop: int) -> Grains:
-    """Return the grains of the documents start .. stop; keys ascend within each of the tables.
+    """Return the grains of the documents start .. stop; keys ascend within each table.
 
-    The entries of a document are in one of them, or in several that follow each other by key.
+    The entries of a document are in one table, or in several that follow each other by key.
     """
     keys, ordinals = [np.empty(0, np.uint64)], [np.empty(0, np.uint32)]
     for table in tables:
@@ -306,16 +304,15 @@ def grains_of_entries(tables: Iterable[Table], start: int, stop: int) -> Grains:
     own, hashes = np.concatenate(ordinals), np.concatenate(keys)
     sizes = np.bincount(own - np.uint32(start), minlength=stop - start)
     places = np.arange(len(own), dtype=np.uint32)
-    kernel.sort(own.astype(np.uint64), places)  # stable, so keys go on ascending
+    kernel.sort(own.astype(np.uint64), places)  # stable, so keys still ascend
     return Ragged(offsets_of(sizes), hashes[places])
 
 
 def check_passages(manifest: Manifest, source: Source, *, deep: bool) -> Iterator[Finding]:
-    """Yield findings if passages are missing or not as they were written.
+    """Yield findings if passages are missing or differ from what was written.
 
-    With `deep`, also if their order, their parts or their ordinals are wrong, or if values belong
-    to no run.  They follow from the texts, which are not stored, so they are compared with nothing
-    else.
+    With `deep`, also check their order, parts and ordinals, and find values of no run.  Passages
+    follow from texts that are not stored, so nothing else can be compared.
     """
     for row in manifest.passages:
         problems = [problem for _, problem in passage_differences(row, source)]
@@ -327,18 +324,18 @@ def check_passages(manifest: Manifest, source: Source, *, deep: bool) -> Iterato
 
 
 def living(dead: Bitmap | None, next_ordinal: int) -> Change:
-    """Return what leaves out the entries of deleted documents."""
+    """Return a function that drops the entries of deleted documents."""
     deleted = with_room(dead, next_ordinal)
     return lambda table: table if deleted is None else without(table, deleted)
 
 
 def renumbering(kept: U32) -> Change:
-    """Return what leaves only the documents `kept`, which ascend, and numbers them from 0."""
+    """Return a function that keeps the documents `kept` (ascending) and renumbers them from 0."""
     return lambda table: only(table, kept)
 
 
 def passage_differences(row: PassageInfo, source: Source) -> Iterator[tuple[bytes, str]]:
-    """Yield a message if the values of a passage run are not those that were written."""
+    """Yield a message if the values of a passage run differ from what was written."""
     entries = NO_ENTRIES
     try:
         for table in PassageRun(row).verify(source):
@@ -356,7 +353,7 @@ def check_rewritten(rows: Sequence[PassageInfo], source: Source) -> None:
 
 
 def _disorder(row: PassageInfo, source: Source) -> Iterator[str]:
-    """Yield what is wrong with the entries of a run, whose checksums are right."""
+    """Yield problems with the entries of a run whose checksums are right."""
     run, place = PassageRun(row), f"passage run {row.number}"
     try:
         for number in range(len(row.counts)):
@@ -373,7 +370,7 @@ def _disorder(row: PassageInfo, source: Source) -> Iterator[str]:
 
 
 def _strays(manifest: Manifest, source: Source) -> Iterator[Finding]:
-    """Yield a finding for each value of no run; those written ahead are removed by a commit."""
+    """Yield a finding for each value of no run; a commit removes values that were written ahead."""
     expected = {key for row in manifest.passages for key in row.value_keys()}
     for key, _ in source.every(layout.PASSAGES):
         is_ahead = 0 < manifest.passages_ahead <= layout.key_number(key) + 1

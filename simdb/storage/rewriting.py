@@ -1,17 +1,17 @@
-"""New runs: one written from several neighbours, value by value, or made in memory of the delta.
+"""New runs: merges neighbouring runs value by value, or makes a run in memory from the delta.
 
-Tables are merged window by window and columns by ordinal are joined segment by segment, so that
-only one table or segment is in memory beside the sources.  Deleted documents leave the tables.
-Their places in the columns stay, so that ordinals keep their meaning, unless a `Piece` is given:
-then its documents get new ordinals without gaps.
+Tables are merged window by window, and columns by ordinal are joined segment by segment.  So only
+one table or segment is in memory in addition to the sources.  Deleted documents leave the tables.
+Their places in the columns remain, so that ordinals keep their meaning.  Only the documents of a
+`Piece` get new ordinals without gaps.
 
-A compaction cuts all documents into pieces, so that no run, and nothing that is made at once, is
-larger than the memory should be.
+A compaction cuts all documents into pieces, so that neither runs nor temporary data outgrow the
+memory.
 
 `write_one_run` makes every table from the columns alone.  So tables can be made after the old ones
-were damaged, or for options that ask for other tables than are stored.  In memory are the keys of
-all documents: 8 bytes each for the block permutations and for each cross-polytope table.  Of up to
-`THREADED_MOST` documents each thread makes a table; of more, all threads sort one table at a time.
+were damaged, or for options that need other tables.  The keys of all documents are in memory: 8
+bytes each for the block permutations and for each cross-polytope table.  For up to `THREADED_MOST`
+documents, each thread makes a table; for more, all threads sort one table at a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -60,28 +60,28 @@ from simdb.storage.table import (
 )
 from simdb.storage.tombstones import Bitmap, is_deleted
 
-# The entries of all sources that are merged at a time; they and the result fit into a cache.
+# Entries of a window of all sources; they and the result fit into a cache.
 WINDOW_ENTRIES = 1 << 18
-# Merging fewer documents would not be worth several threads.
+# Fewer documents are not worth several threads.
 THREADED_DOCUMENTS = 1 << 14
-# Of more documents than these, only one table at a time is merged in memory.
+# With more documents, tables are merged one after the other to save memory.
 THREADED_MOST = 1 << 22
-# Documents whose keys in the cross-polytope tables are made at a time.
+# Documents in a batch for the keys of cross-polytope tables.
 KEYED_DOCUMENTS = 1 << 16
-# Documents whose ids are hashed at a time.
+# Documents in a batch of ids to hash.
 HASHED_DOCUMENTS = 1 << 16
-# The keys of fewer documents are not worth a thread.
+# The least batch that is worth a thread.
 KEYED_LEAST = 1 << 12
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
-# For each byte and each bit of it, how many of its lower bits are set.
+# For each byte and each of its bits, the number of lower bits that are set.
 _BELOW = (np.cumsum(_BITS, axis=1) - _BITS).astype(np.uint8)
 _COUNTS = _BITS.sum(axis=1, dtype=np.uint8)
 
 # The sub-database of a table, the keys of its entries, and their ordinals.
 Columns = tuple[bytes, U64, U32]
-# Makes the columns of one table, not yet sorted.
+# A function that makes the unsorted columns of one table.
 Making = Callable[[], Columns]
-# The sub-database of a table, the entries that were sorted, and the table.
+# The sub-database of a table, its entries before sorting, and the table.
 Made = tuple[bytes, Entries, Table]
 
 
@@ -89,17 +89,17 @@ class Piece:
     """The live documents of start .. stop, which get the ordinals first .. first + len."""
 
     def __init__(self, dead: Bitmap | None, start: int, stop: int, first: int) -> None:
-        """`dead`: the tombstones of all documents, None if nothing is deleted."""
+        """`dead`: the tombstones of all documents; None if nothing is deleted."""
         self.start, self.stop, self.first = start, stop, first
-        # One bit for each ordinal from the byte of `start` on, set for live documents inside.
+        # A bit for each ordinal, from the byte of `start` on; set for live documents of the piece.
         self._low = start >> 3
         self._live = _live_bytes(dead, start, stop)
         self._length = int(_COUNTS[self._live].sum(dtype=np.int64))
-        # The live documents before each byte, once they are needed.
+        # The number of live documents before each byte, computed on first use.
         self._before: U32 | None = None
 
     def __len__(self) -> int:
-        """Number of live documents."""
+        """Return the number of live documents."""
         return self._length
 
     @property
@@ -108,20 +108,20 @@ class Piece:
         return self._length == self.stop - self.start
 
     def left_out(self, ordinal_count: int) -> Bitmap:
-        """Return a bitmap with a bit for each ordinal, set for those that are not in the piece."""
+        """Return a bitmap with a bit for each ordinal, set for ordinals outside the piece."""
         bits = np.full(max(-(-ordinal_count // 8), self._low + len(self._live)), 0xFF, np.uint8)
         bits[self._low : self._low + len(self._live)] = ~self._live
         return bits
 
     def kept(self) -> U32:
-        """Return the ordinals that the documents of the piece have had."""
+        """Return the old ordinals of the documents of the piece."""
         if self.is_whole:
             return np.arange(self.start, self.stop, dtype=np.uint32)
         bits = np.unpackbits(self._live, bitorder="little")
         return np.flatnonzero(bits).astype(np.uint32) + np.uint32(8 * self._low)
 
     def renumbered(self, ordinals: U32) -> U32:
-        """Return the new ordinals of documents of the piece, which are given in any order."""
+        """Return the new ordinals of documents of the piece, given in any order."""
         if self.is_whole:
             return ordinals - np.uint32(self.start - self.first)
         if self._before is None:
@@ -136,7 +136,7 @@ class Piece:
 def pieces_of(dead: Bitmap | None, ordinal_count: int, longest: int) -> Iterator[Piece]:
     """Yield the documents below `ordinal_count` in pieces of at most `longest` live documents.
 
-    All but the last piece have that many.  There is no piece without documents.
+    All pieces except the last have `longest` documents.  No piece is empty.
     """
     start = first = 0
     while start < ordinal_count:
@@ -173,11 +173,11 @@ def write_run(
     piece: Piece | None = None,
     threads: int = 1,
 ) -> RunInfo:
-    """Write `runs`, which follow each other, as run `number`; return its row of the manifest.
+    """Write consecutive `runs` as run `number`; return its row of the manifest.
 
-    `table_names`: the tables of keys.  `put(sub-database, key, value)` stores one value.  `dead`:
-    the tombstones.  `piece`: only these documents, renumbered.  `threads` merge as many tables at a
-    time, unless these are so large that memory counts.
+    `table_names`: the tables of keys.  `put(sub-database, key, value)` stores a value.  `dead`: the
+    tombstones.  `piece`: write only these documents, renumbered.  `threads`: number of tables
+    merged at a time, unless they are so large that memory matters.
     """
     start, stop = runs[0].info.start, runs[-1].info.stop
     weighted_count = sum(run.info.weighted_count for run in runs)
@@ -216,7 +216,7 @@ def write_run(
 def merge_in_memory(
     runs: Sequence[Run], source: Source, *, table_names: Sequence[bytes], threads: int = 1
 ) -> Run:
-    """Merge runs in memory that follow each other into one, also in memory, with all entries."""
+    """Merge consecutive runs in memory into one run in memory, with all entries."""
     ids = _joined_ids(runs, None)
     names = table_names if ids else (*table_names, layout.IDS)
     threads = threads if sum(len(run.info) for run in runs) >= THREADED_DOCUMENTS else 1
@@ -232,13 +232,13 @@ def merge_in_memory(
 
 
 def seal(delta: DeltaView, keying: Keying, header_offset: int, threads: int = 1) -> Run:
-    """Make a run in memory of all documents of the delta, which has no number yet.
+    """Make a run in memory from all documents of the delta, without a number.
 
     `header_offset`: see `header_bits`.
     """
     batch = delta.batch
     weighted = np.flatnonzero(batch.states == WEIGHTED).astype(np.uint32)
-    # Nothing is copied where all documents have weights.
+    # Avoid a copy if all documents have weights.
     vectors = batch.vectors if len(weighted) == len(batch) else batch.vectors[weighted]
     keys = keys_by_weights(vectors, keying, threads)
     every = np.arange(delta.start, delta.stop, dtype=np.uint32)
@@ -248,7 +248,7 @@ def seal(delta: DeltaView, keying: Keying, header_offset: int, threads: int = 1)
         keying, [delta.searchable], delta.ordinals, [keys], every[weighted],
         [] if ids else [batch.hashes], every,
     )  # fmt: skip
-    # Where there are more threads than tables, several sort each.
+    # With more threads than tables, several threads sort each table.
     of_each = max(threads // (keying.polytopes.table_count + 1), 1)
     made = list(made_tables(makings, header_offset, threads, of_each=of_each))
     entries = {name: each for name, each, _ in made}
@@ -269,9 +269,9 @@ def write_one_run(
 ) -> tuple[RunInfo, U8]:
     """Write run `number` of the documents `kept`; return its row and the states of its documents.
 
-    `parts` hold at least the documents `kept`, which are ordinals in ascending order.  `keying`
-    decides which tables it has, `offset` how wide their directories are, and `id_key` is the key of
-    the hash of ids; `threads` make the keys, and sort the tables.
+    `parts` contain at least the documents `kept` (ascending ordinals).  `keying` decides which
+    tables are made, and `offset` sets the width of their directories.  `id_key` is the key of the
+    hash of ids.  `threads` make the keys and sort the tables.
     """
     weighted_count = sum(int(np.count_nonzero(_states(part, kept) == WEIGHTED)) for part in parts)
     found_states, searchable, keys = [], [], []
@@ -298,7 +298,7 @@ def write_one_run(
     ids = joined_ids(described)
     hashes = [] if ids else hashes
     makings = _makings(keying, searchable, ordinals, keys, weighted, hashes, every)
-    # Of very many documents only one table at a time is in memory.
+    # With very many documents, only one table at a time is in memory.
     at_a_time, of_each = (threads, 1) if len(kept) <= THREADED_MOST else (1, threads)
     entries = {}
     for name, own_entries, table in made_tables(makings, offset, at_a_time, of_each=of_each):
@@ -309,14 +309,14 @@ def write_one_run(
 
 
 def _states(part: Segment, kept: U32) -> U8:
-    """Return the states of the documents of a segment that are kept."""
+    """Return the states of the documents of a segment that are in `kept`."""
     low, high = np.searchsorted(kept, [part.start, part.stop])
     found: U8 = part.columns[layout.STATE][kept[low:high] - np.uint32(part.start)]
     return found
 
 
 def _hashes(segment: Segment, id_key: bytes, threads: int) -> Iterator[U64]:
-    """Yield hashes of the ids, some thousands at a time."""
+    """Yield hashes of the ids in batches."""
     offsets, content = stored_ids(segment)
 
     def hashed(part: slice) -> U64:
@@ -334,10 +334,11 @@ def _makings(
     hashes: Sequence[U64],
     every: U32,
 ) -> Iterator[Making]:
-    """Yield what makes the columns of each table of some documents.
+    """Yield functions that make the columns of each table of some documents.
 
-    In parts: what is `searchable` of the documents `ordinals`, the keys of those with weights, see
-    `keyed_by_weights`, and the hashes of the ids of all; none if the ids need no table.
+    The documents are given in parts.  `searchable`: the data of the documents `ordinals`.  `keys`:
+    the keys of documents with weights, see `keyed_by_weights`.  `hashes`: the hashes of all ids,
+    empty if the ids need no table.
     """
     whole = searchable[0] if len(searchable) == 1 else np.concatenate(searchable)
     yield from keyed(whole, ordinals, keying)
@@ -353,7 +354,7 @@ def _makings(
 def made_tables(
     makings: Iterable[Making], header_offset: int, threads: int, *, of_each: int = 1
 ) -> Iterator[Made]:
-    """Yield the sorted tables of columns; `threads` make as many tables, `of_each` sort each."""
+    """Yield the sorted tables of columns; `threads` make tables, `of_each` sort each of them."""
 
     def make(columns: Making) -> Made:
         name, keys, ordinals = columns()
@@ -366,7 +367,7 @@ def made_tables(
 
 
 def keyed(searchable: U64, ordinals: U32, keying: Keying) -> Iterator[Making]:
-    """Yield what makes the columns of each table of all documents with features."""
+    """Yield functions that make the columns of each table of all documents with features."""
 
     def columns(table: int) -> Columns:
         keys = codec.allocate(np.uint64, len(searchable))
@@ -377,7 +378,7 @@ def keyed(searchable: U64, ordinals: U32, keying: Keying) -> Iterator[Making]:
 
 
 def keys_by_weights(vectors: U8, keying: Keying, threads: int) -> U64:
-    """Return the keys of documents with weights in each cross-polytope table: uint64[tables, n]."""
+    """Return keys for each cross-polytope table of documents with weights: uint64[tables, n]."""
     every = np.empty((keying.polytopes.table_count, len(vectors)), np.uint64)
 
     def fill(part: slice) -> None:
@@ -389,9 +390,9 @@ def keys_by_weights(vectors: U8, keying: Keying, threads: int) -> U64:
 
 
 def keyed_by_weights(keys: Sequence[U64], ordinals: U32) -> Iterator[Making]:
-    """Yield what makes the columns of each cross-polytope table of documents with weights.
+    """Yield functions that make the columns of each cross-polytope table.
 
-    `keys`: uint64[tables, n] of consecutive documents, in parts.
+    `keys`: uint64[tables, n] of consecutive documents with weights, in parts.
     """
 
     def columns(table: int) -> Columns:
@@ -405,9 +406,9 @@ def keyed_by_weights(keys: Sequence[U64], ordinals: U32) -> Iterator[Making]:
 def kept_segments(
     parts_of: Callable[[int, int], Iterable[Segment]], kept: U32, first: int, threads: int
 ) -> Iterator[Segment]:
-    """Yield the documents `kept`, renumbered from `first` on, in segments as they are stored.
+    """Yield the documents `kept`, renumbered from `first` on, in segments for storage.
 
-    `parts_of(start, stop)` returns segments that have at least the documents kept among those.
+    `parts_of(start, stop)` returns segments with at least the kept documents in this range.
     """
     for at in range(0, len(kept), layout.SEGMENT_ORDINALS):
         chosen, parts = kept[at : at + layout.SEGMENT_ORDINALS], []
@@ -419,7 +420,7 @@ def kept_segments(
 
 
 class _Tables(NamedTuple):
-    """The tables of `runs`, of which the documents in `left_out` leave; `counts` of those left."""
+    """The tables of `runs` without the documents `left_out`; `counts`: of remaining documents."""
 
     runs: Sequence[Run]
     source: Source
@@ -429,9 +430,9 @@ class _Tables(NamedTuple):
     counts: EntryCounts
 
     def merged(self, name: bytes) -> tuple[Entries, Table]:
-        """Merge the entries of a table that are not left out, and renumber them.
+        """Merge the remaining entries of a table, and renumber them.
 
-        CorruptError if they are not those that were written to the runs.
+        CorruptError if the entries read differ from what was written to the runs.
         """
         tables = [run.keyed_table(name, self.source) for run in self.runs]
         written = written_entries(self.runs, name, self.source, self.table_names)
@@ -459,7 +460,7 @@ class _Tables(NamedTuple):
 
 
 def _counts(runs: Sequence[Run], source: Source, left_out: Bitmap | None) -> EntryCounts:
-    """Count the documents that are not left out."""
+    """Return the counts of the documents that are not left out."""
     if left_out is None:
         infos = [run.info for run in runs]
         return EntryCounts(
@@ -480,7 +481,7 @@ def _counts(runs: Sequence[Run], source: Source, left_out: Bitmap | None) -> Ent
 
 
 def _joined_ids(runs: Sequence[Run], piece: Piece | None) -> tuple[int, ...] | None:
-    """Return what `RunInfo.ids` is of `runs`, or of a piece of them."""
+    """Return `RunInfo.ids` for `runs`, or for a piece of them."""
     ids = joined_ids((run.info.ids, len(run.info)) for run in runs)
     if piece is None or not ids:
         return ids
@@ -490,21 +491,21 @@ def _joined_ids(runs: Sequence[Run], piece: Piece | None) -> tuple[int, ...] | N
 def _segments(
     runs: Sequence[Run], source: Source, columns: Sequence[int], piece: Piece | None, threads: int
 ) -> Iterator[Segment]:
-    """Return the documents of a piece, or of all runs, in segments."""
+    """Yield the documents of a piece, or of all runs, in segments."""
     if piece is not None:
         return kept_segments(
             partial(slices, runs, source, columns), piece.kept(), piece.first, threads
         )
     if len(runs) > 1:
         return aligned_segments(runs, source, columns, threads)
-    # What is in memory is not copied again.
+    # A run in memory is not copied again.
     return (runs[0].segment(at, source, columns) for at in range(runs[0].segment_count))
 
 
 def _cut(start: int, batch: StoredBatch) -> Iterator[Segment]:
     """Cut any number of documents into segments.
 
-    All segments together may have more bytes of ids than one value can hold.
+    The segments together may have more bytes of ids than one value can hold.
     """
     for first in range(0, len(batch), layout.SEGMENT_ORDINALS):
         stop = min(first + layout.SEGMENT_ORDINALS, len(batch))

@@ -1,18 +1,16 @@
-"""Runs: the immutable part of the database, in memory or in LMDB's map.
+"""Runs: the immutable parts of the database, in memory or in LMDB's map.
 
 A run covers consecutive ordinals.  It has the tables of keys that `Keying` defines, a table of the
-hashes of ids, all sorted, and columns by ordinal cut into segments.  This module and `table` alone
+hashes of ids, all sorted, and columns by ordinal cut into segments.  Only this module and `table`
 pack and unpack the stored values of a run.
 
-Mapped values are not copied.  LMDB touches every page of a value that it returns, so a value is
-fetched once, when it is first needed, and kept as long as the run is live; its pages stay where
-they are.
+Mapped values are not copied.  LMDB touches every page of a value it returns.  So a value is fetched
+once, on first use, and kept while the run is live; its pages do not move.
 
-Columns by ordinal across all runs and the delta are fetched segment by segment: the first answer
-after opening a large database should fetch only the segments that contain its matches.
-`LazyKernel` keeps a kernel
-object over the segments of runs that were needed so far, and makes it again when it needs another
-segment.  `FollowedKernel` adds the delta to it, which is different in every view.
+Columns by ordinal across all runs and the delta are fetched segment by segment.  So the first
+answer after opening a large database fetches only the segments with its matches.  `LazyKernel`
+keeps a kernel object over the segments of runs that were needed so far, and makes a new one when
+another segment is needed.  `FollowedKernel` adds the delta, which differs in every view.
 """
 
 from bisect import bisect_right
@@ -46,7 +44,7 @@ from simdb.storage.table import (
 from simdb.storage.tombstones import Bitmap, live_ordinals
 
 NO_KEYS = np.empty(0, np.uint64)
-# For this many ordinals or fewer, Python finds their segments faster than numpy.
+# Up to this number of ordinals, Python finds their segments faster than NumPy.
 FEW = 8
 
 
@@ -62,7 +60,7 @@ class Segment:
     columns: dict[int, Array]
 
     def __len__(self) -> int:
-        """Number of documents."""
+        """Return the number of documents."""
         states = self.columns.get(layout.STATE)
         return len(self.columns[layout.OFFSET]) - 1 if states is None else len(states)
 
@@ -73,7 +71,7 @@ class Segment:
 
     @property
     def ids(self) -> tuple[int, ...] | None:
-        """What `RunInfo.ids` says of these documents."""
+        """The value of `RunInfo.ids` for these documents."""
         return kernel.describe_ids(self.columns[layout.OFFSET], self.columns[layout.ID])
 
     def part(self, start: int, stop: int) -> "Segment":
@@ -87,7 +85,7 @@ class Segment:
 
 
 def stored_ids(segment: Segment) -> tuple[I64, U8]:
-    """Return where each stored id of a segment is, and the bytes; CorruptError if it is nowhere."""
+    """Return offsets and bytes of the stored ids of a segment; CorruptError if they do not fit."""
     offsets = segment.columns[layout.OFFSET].astype(np.int64)
     content = segment.columns[layout.ID]
     if len(offsets) and (offsets[0] or offsets[-1] != len(content) or (np.diff(offsets) < 0).any()):
@@ -98,8 +96,8 @@ def stored_ids(segment: Segment) -> tuple[I64, U8]:
 def as_segment(start: int, batch: StoredBatch, offsets: U32 | None = None) -> Segment:
     """Return a batch as one segment; its first document has the ordinal `start`.
 
-    `offsets`: those of the ids as runs store them, if they are known.  FullError for more bytes of
-    ids than a run can store.
+    `offsets`: the offsets of the ids as runs store them, if known.  FullError if a run cannot store
+    all bytes of the ids.
     """
     if offsets is None:
         offsets = stored_offsets(batch.offsets, f"the ids of {len(batch)} documents")
@@ -116,7 +114,7 @@ def as_segment(start: int, batch: StoredBatch, offsets: U32 | None = None) -> Se
 
 
 class Run:
-    """A run, whose missing parts are fetched when they are first needed."""
+    """A run whose parts are fetched on first use."""
 
     def __init__(
         self,
@@ -124,7 +122,7 @@ class Run:
         tables: Mapping[bytes, Table] | None = None,
         segments: Sequence[Segment] | None = None,
     ) -> None:
-        """Give all parts for a run in memory, and none for a stored run.
+        """Pass all parts for a run in memory, none for a stored run.
 
         `tables`: all tables by the names of their sub-databases.
         """
@@ -135,12 +133,12 @@ class Run:
             for number, segment in enumerate(segments or ())
             for column, array in segment.columns.items()
         }
-        self._mapped: list[Pages] = []  # of the fetched arrays that lie in the map
+        self._mapped: list[Pages] = []  # pages of the fetched arrays that are in the map
         self._keyed_ids: Table | None = None
         self._unweighted: I64 | None = None
 
     def give_back(self) -> None:
-        """Release the fetched arrays from the memory of this process until they are used again."""
+        """Release the fetched arrays from the memory of this process until their next use."""
         for pages in self._mapped:
             file_map.give_back(pages)
 
@@ -149,7 +147,7 @@ class Run:
         return self.named_table(layout.table_name(number), source)
 
     def polytope_table(self, number: int, source: Source) -> Table:
-        """Return cross-polytope table `number`; only documents with weights are in it."""
+        """Return cross-polytope table `number`, which has only documents with weights."""
         return self.named_table(layout.polytope_name(number), source)
 
     def named_table(self, name: bytes, source: Source) -> Table:
@@ -160,7 +158,7 @@ class Run:
         return table
 
     def keyed_table(self, name: bytes, source: Source) -> Table:
-        """Return the table of a sub-database with its keys; those of ids are made if need be."""
+        """Return the table of a sub-database with its keys; missing keys of ids are computed."""
         table, ids = self.named_table(name, source), self.info.ids
         if name != layout.IDS or (not ids and len(table.keys) == len(table.ordinals)):
             return table
@@ -169,7 +167,7 @@ class Run:
         return self._keyed_ids
 
     def left_out(self, source: Source) -> Bitmap | None:
-        """Return the tombstones of documents that have left the tables, if the ids are a row."""
+        """Return tombstones of the documents that left the tables, if the ids form a row."""
         info = self.info
         if info.id_count == len(info):
             return None
@@ -185,23 +183,23 @@ class Run:
         )
 
     def ids(self, number: int, source: Source) -> tuple[Any, ...]:
-        """Return the first ordinal and the ids of one segment for `kernel.Identifiers`."""
+        """Return the first ordinal and the ids of a segment for `kernel.Identifiers`."""
         start, ids = self.segment_range(number)[0], self._held(layout.ID, number, source)
         if isinstance(ids, kernel.PackedIds):
             return start, ids
         return start, self.column(layout.OFFSET, number, source), ids
 
     def column(self, column: int, number: int, source: Source) -> Array:
-        """Return one column of one segment; packed ids are unpacked each time."""
+        """Return a column of a segment; packed ids are unpacked each time."""
         array: Array | kernel.PackedIds = self._held(column, number, source)
         return array.forms if isinstance(array, kernel.PackedIds) else array
 
     def segment(
         self, number: int, source: Source, chosen: Iterable[int] = layout.COLUMN_KINDS
     ) -> Segment:
-        """Return the `chosen` columns of one segment, to be read in a row; OFFSET and ID together.
+        """Return the `chosen` columns of a segment for sequential reading; OFFSET and ID together.
 
-        CorruptError if the ids' offsets do not ascend.
+        CorruptError if the offsets of the ids do not ascend.
         """
         start, _ = self.segment_range(number)
         columns = {column: self.column(column, number, source) for column in chosen}
@@ -218,9 +216,9 @@ class Run:
         return Segment(start, columns)
 
     def searchable(self, number: int, source: Source) -> Table:
-        """Return the documents with features of one segment, to be compared one by one.
+        """Return the documents of a segment that have features, for comparing them one by one.
 
-        They are in order of ordinals, under one header.
+        They are in order of ordinals, under a single header.
         """
         ordinals = np.arange(*self.segment_range(number), dtype=np.uint32)
         fingerprints = self.column(layout.FINGERPRINT, number, source)
@@ -230,7 +228,7 @@ class Run:
         return Table(fingerprints, ordinals, np.array([0, len(ordinals)], np.uint32))
 
     def unweighted(self, source: Source) -> I64:
-        """Return the ordinals of the documents without a volatility vector or signature."""
+        """Return the ordinals of documents without a volatility vector or signature."""
         if self._unweighted is None:
             found = [np.empty(0, np.int64)]
             if self.info.weighted_count < len(self.info):
@@ -242,7 +240,7 @@ class Run:
         return self._unweighted
 
     def verify_column(self, column: int, number: int, source: Source) -> None:
-        """Raise CorruptError unless a column of a segment is stored and its checksum is right."""
+        """Raise CorruptError unless a column of a segment is stored with the right checksum."""
         if column == layout.VECTOR and (source.width == 0 or self.info.weighted_count == 0):
             return
         name = layout.column_name(column)
@@ -268,7 +266,7 @@ class Run:
         return -(-len(self.info) // layout.SEGMENT_ORDINALS)
 
     def segment_range(self, number: int) -> tuple[int, int]:
-        """Return the ordinals start .. stop of one segment."""
+        """Return the ordinals start .. stop of a segment."""
         start = self.info.start + number * layout.SEGMENT_ORDINALS
         return start, min(start + layout.SEGMENT_ORDINALS, self.info.stop)
 
@@ -313,7 +311,7 @@ class Run:
         return header_table(keys, ordinals, directory, self.info.start, fingerprints)
 
     def _with_keys(self, table: Table, source: Source) -> Table:
-        """Make the keys of the table of ids, from the ids; of a row the whole table, sorted."""
+        """Compute the keys of the table of ids; for a row of ids, the whole sorted table."""
         stored = source.value(layout.MANIFEST, layout.MANIFEST_KIND, layout.MANIFEST_KEY)
         id_key = decode_manifest(stored).id_key
         segments = (
@@ -333,7 +331,7 @@ class Run:
         return Table(keys, ordinals, table.directory)
 
     def _held(self, column: int, number: int, source: Source) -> Any:
-        """Return one column of one segment, ids packed if they are stored so."""
+        """Return a column of a segment; packed ids remain packed."""
         array = self._columns.get((column, number))
         if array is None:
             array = self._fetch_column(column, number, source)
@@ -368,12 +366,12 @@ class Run:
             self._noted(array, source, is_random=False)
             return ids
         array = source.fetch(name, kind, key, layout.COLUMN_TYPES[column])
-        # A search reads the vectors of its candidates, and what a header table leaves out.
+        # A search reads the vectors of its candidates, and the fingerprints for a header table.
         has_header_table = source.keying.has_header_table and column == layout.FINGERPRINT
         return self._noted(array, source, is_random=has_header_table or column == layout.VECTOR)
 
     def _noted(self, fetched: Array, source: Source, *, is_random: bool) -> Array:
-        """Remember the pages of an array in the map; `is_random`: it is read here and there."""
+        """Record the pages of an array in the map; `is_random`: they are read in random order."""
         pages = source.pages_of(fetched)
         if pages is not None:
             self._mapped.append(pages)
@@ -393,7 +391,7 @@ def _check_length(info: RunInfo, column: int, number: int, found: int, wanted: i
 def put_segment(
     number: int, at: int, segment: Segment, put: Put, *, has_vectors: bool, may_be_even: bool
 ) -> None:
-    """Write the columns of segment `at` of run `number`, vectors only if it `has_vectors`.
+    """Write the columns of segment `at` of run `number`; vectors only if `has_vectors`.
 
     See `encoded_column`.
     """
@@ -405,10 +403,10 @@ def put_segment(
 def encoded_column(
     number: int, at: int, segment: Segment, column: int, *, may_be_even: bool
 ) -> Stored:
-    """Return one column of segment `at` of run `number` as it is stored.
+    """Return the stored form of a column of segment `at` of run `number`.
 
-    `may_be_even`: evenly spaced numbers may be stored as such; they may not where versions that do
-    not know them, nor header tables, nor packed ids, read the database.
+    `may_be_even`: allow the short form of evenly spaced numbers.  It is not allowed if old versions
+    may read the database that know neither this form nor header tables or packed ids.
     """
     name, array = layout.column_name(column), segment.columns[column]
     key, short = layout.segment_key(number, column, at), None
@@ -421,32 +419,32 @@ def encoded_column(
 
 
 class ColumnPart(NamedTuple):
-    """Segment `number` of a run."""
+    """A segment of a run, by its number."""
 
     run: Run
     number: int
 
     @property
     def start(self) -> int:
-        """The first ordinal."""
+        """First ordinal."""
         return self.run.segment_range(self.number)[0]
 
     def column(self, column: int, source: Source) -> Array:
-        """Return one column of the segment."""
+        """Return a column of the segment."""
         return self.run.column(column, self.number, source)
 
 
 class ColumnParts(Sequence[ColumnPart]):
-    """The segments of runs that follow each other, and the delta behind them, by ordinal."""
+    """The segments of consecutive runs, and the delta after them, by ordinal."""
 
     def __init__(self, parts: Sequence[ColumnPart]) -> None:
-        """Take parts in order; see `of_runs` and `followed_by`."""
+        """Keep parts in order; see `of_runs` and `followed_by`."""
         self._parts = parts
         self._starts = [part.start for part in parts]
 
     @classmethod
     def of_runs(cls, runs: Sequence[Run], segment: int | None = None) -> "ColumnParts":
-        """Return the segments of runs; with `segment`, only those with this number."""
+        """Return the segments of runs; with `segment`, only the segments with this number."""
         return cls(
             [
                 ColumnPart(run, number)
@@ -457,11 +455,11 @@ class ColumnParts(Sequence[ColumnPart]):
         )
 
     def __len__(self) -> int:
-        """Number of parts."""
+        """Return the number of parts."""
         return len(self._parts)
 
     def __getitem__(self, number: Any) -> Any:
-        """Return one part."""
+        """Return a part."""
         return self._parts[number]
 
     def which(self, ordinals: U32) -> I64:
@@ -469,16 +467,16 @@ class ColumnParts(Sequence[ColumnPart]):
         return np.searchsorted(self._starts, ordinals, side="right") - 1
 
     def which_one(self, ordinal: int) -> int:
-        """Return the number of the part that contains one ordinal."""
+        """Return the number of the part that contains an ordinal."""
         return bisect_right(self._starts, ordinal) - 1
 
     def place_of(self, ordinal: int) -> tuple[ColumnPart, int]:
-        """Return the part that contains one ordinal, and the position there."""
+        """Return the part that contains an ordinal, and its position there."""
         number = bisect_right(self._starts, ordinal) - 1
         return self._parts[number], ordinal - self._starts[number]
 
     def followed_by(self, delta: DeltaView) -> "ColumnParts":
-        """Return these segments of runs, followed by the delta if it has documents."""
+        """Return these segments, followed by the delta if it has documents."""
         if not len(delta.batch):
             return self
         segment = as_segment(delta.start, delta.batch, delta.id_offsets)
@@ -492,14 +490,14 @@ class LazyKernel:
     def __init__(
         self, parts: ColumnParts, make: Callable[[Sequence[ColumnPart], Source], Any]
     ) -> None:
-        """Start without segments; `make` makes the object over a list of segments."""
+        """Start without segments; `make` makes the object from a list of segments."""
         self._parts = parts
         self._make = make
         self._held: tuple[frozenset[int], Any] = (frozenset(), None)
-        self.whole: Any = None  # the object once it is over all parts
+        self.whole: Any = None  # the object, once it covers all parts
 
     def over(self, source: Source, ordinals: U32 | None, stop: int) -> Any:
-        """Return the object, over at least the segments of the ordinals below `stop`.
+        """Return an object that covers at least the segments of the ordinals below `stop`.
 
         `ordinals`: None means all.
         """
@@ -510,7 +508,7 @@ class LazyKernel:
         if len(ordinals) <= FEW:
             which = self._parts.which_one
             return self._with(source, [which(at) for at in ordinals.tolist() if at < stop])
-        # np.unique would import numpy.ma, which takes longer than one query.
+        # np.unique would import numpy.ma, which takes longer than a query.
         counts = np.bincount(self._parts.which(ordinals[ordinals < stop]))
         return self._with(source, np.flatnonzero(counts).tolist())
 
@@ -519,7 +517,7 @@ class LazyKernel:
         if made is None or not held.issuperset(numbers):
             held = held.union(numbers)
             made = self._make([self._parts[number] for number in sorted(held)], source)
-            # One assignment, so that another thread sees either the old pair or the new one.
+            # A single assignment, so that another thread sees either the old pair or the new one.
             self._held = (held, made)
             if len(held) == len(self._parts):
                 self.whole = made
@@ -532,16 +530,16 @@ class FollowedKernel:
     def __init__(
         self, sealed: LazyKernel, delta: DeltaView, columns: Callable[[], tuple[Array, ...]]
     ) -> None:
-        """Begin without an object; `columns` returns what it is over in the delta."""
+        """Start without an object; `columns` returns the columns of the delta that it covers."""
         self._sealed = sealed
         self._delta = delta
         self._columns = columns
         self._held: tuple[Any, Any] = (None, None)
-        self.held: Any = None  # the object over the segments that were needed so far and the delta
-        self.whole: Any = None  # the object once it is over all segments and the delta
+        self.held: Any = None  # the object over the delta and the segments needed so far
+        self.whole: Any = None  # the object, once it covers all segments and the delta
 
     def over(self, source: Source, ordinals: U32 | None) -> Any:
-        """Return the object, over at least the segments of these ordinals; None means all."""
+        """Return an object that covers at least the segments of these ordinals; None means all."""
         if self.whole is not None:
             return self.whole
         before = self._sealed.over(source, ordinals, self._delta.start)

@@ -1,17 +1,17 @@
-"""Salvage: what can still be read from a damaged database, and what cannot.
+"""Salvage: finds the readable data of a damaged database, and reports the rest as lost.
 
-`Remains` are the values that a damaged data file still holds, read page by page without LMDB.
-Every value has a checksum that covers its key, so a value is known wherever it is found.  First
-the trees of the last commit are followed as far as they lead.  If a page of them is damaged, each
-page that no tree reaches and no list of free pages names is looked at too, because what lay below
-the damaged page is there.  If a meta page is damaged, the last commit is the one whose manifest has
-come farthest: the leaf of its main tree is known by the records of trees in it.
+`Remains` are the values that a damaged data file still holds, read page by page without LMDB.  The
+checksum of every value covers its key, so a value is recognised wherever it is found.  First, the
+trees of the last commit are followed as far as they lead.  If one of their pages is damaged, the
+data below it may be on any page that no tree and no list of free pages names.  So all these pages
+are examined.  If a meta page is damaged, the last commit is the one with the most advanced
+manifest.  The leaf of its main tree is recognised by its records of trees.
 
-`salvaged` verifies every value of an open database by itself.  Tables are not read, because they
-can be built again from the columns.  Without a manifest the runs are found by their columns: later
-runs have larger numbers and follow the earlier ones, a run without states is the copy of others by
-an unfinished merge, and a run with states of no document was written ahead of a commit that did not
-follow.
+`salvaged` verifies every value of an open database separately.  Tables are not read, because they
+can be built again from the columns.  Without a manifest, the runs are found by their columns: later
+runs have larger numbers and follow the earlier ones.  A run without states is a copy of others by
+an unfinished merge.  A run whose states are of no documents was written ahead of a commit that
+failed.
 """
 
 import os
@@ -43,9 +43,10 @@ from simdb.storage.tombstones import decode_chunk, is_deleted
 LOST_META = (
     "one of the two meta pages is lost: changes of metadata or notes in the last commit may be lost"
 )
-PAGE_BITS = range(9, 17)  # of the sizes that a page can have
-FREE, MAIN = b"", b"/"  # names of the trees of LMDB itself, which no sub-database has
-# The sub-database of each kind of value; tables and their ids are made again from the columns.
+PAGE_BITS = range(9, 17)  # logarithms of the possible page sizes
+FREE, MAIN = b"", b"/"  # names for LMDB's own trees that no sub-database has
+# The sub-database of each kind of value.  Tables, also that of ids, are built again from the
+# columns.
 PLACES = {
     layout.FORMAT_KIND: layout.META, layout.OPTIONS_KIND: layout.META,
     layout.RESOURCES_KIND: layout.META, layout.CALIBRATION_KIND: layout.META,
@@ -59,16 +60,16 @@ PLACES = {
     **dict.fromkeys(layout.TABLE_KINDS.values(), layout.PASSAGES),
 }  # fmt: skip
 DOCUMENT_KINDS = {*layout.COLUMN_KINDS.values(), codec.EVEN_KIND, codec.INTEGERS_KIND}
-EVEN_IDS_LEAST = 8  # fewer ids of other lengths could be decoded, too
-TRIED_BYTES = 1 << 36  # some seconds of checksums
-# Tables are not looked into: they are made again.
+EVEN_IDS_LEAST = 8  # fewer ids of various lengths might also decode by chance
+TRIED_BYTES = 1 << 36  # enough for some seconds of checksums
+# Tables are not read, since they are built again.
 NAMES = {*PLACES.values()}
 COLUMN_PLACES = {layout.DOCUMENTS, layout.VOLATILITY, layout.PASSAGES}
 COLUMN_KEY_BYTES = len(layout.segment_key(0, 0, 0))
 
-# Key, flags, size of the data or number of the page below, and where the data begin.
+# Key, flags, size of the data or number of the page below, and start of the data.
 Node = tuple[bytes, int, int, int]
-# What is lost with whole pages of a sub-database, where no key tells that something was there.
+# The possible loss if whole pages of a sub-database are lost, since no key names their contents.
 TORN = {
     layout.META: "notes, or the calibration",
     layout.METADATA: "documents have lost their metadata, and which ones is not known",
@@ -76,13 +77,13 @@ TORN = {
 
 
 class Remains:
-    """What one data file holds: `values` by sub-database and key, and the names of `torn` trees.
+    """The contents of a data file: `values` by sub-database and key, and the names of `torn` trees.
 
-    A value is bytes or a part of the mapped file, and may be damaged itself.
+    A value is bytes or a part of the mapped file, and may itself be damaged.
     """
 
     def __init__(self, path: str) -> None:
-        """Read the data file `path`; CorruptError if nothing in it can be told apart."""
+        """Read the data file `path`; CorruptError if nothing in it is recognisable."""
         if not os.path.getsize(path):
             raise CorruptError(f"{path} is empty")
         with open(path, "rb") as file:
@@ -101,7 +102,7 @@ class Remains:
         self.torn = {name for name, count in found.counts.items() if len(self.values[name]) < count}
 
     def value(self, name: bytes, key: bytes) -> Any:
-        """Return a value whose checksum is right; None if there is none."""
+        """Return a value with the right checksum; None if there is none."""
         value = self.values.get(name, {}).get(key)
         return value if value is not None and _is_sound(key, value) else None
 
@@ -130,7 +131,7 @@ class Remains:
         return max(sound, key=lambda each: each.progress, default=newest)
 
     def _take_lost(self, found: "_Commit") -> None:
-        """Take what lies below damaged pages, and what is whole in them."""
+        """Collect the values below damaged pages, and the whole values in them."""
         for number in np.flatnonzero(~(found.is_used | found.is_listed)).tolist():
             for key, flags, size, at in self._whole_nodes(number):
                 if flags & pages.SUB_TREE:
@@ -143,9 +144,9 @@ class Remains:
             _add_even(found.values.setdefault(layout.DOCUMENTS, {}), run)
 
     def _take_nameless(self, found: "_Commit") -> None:
-        """Take values on pages of their own that have lost the page with their keys.
+        """Collect values on their own pages that have lost the page with their keys.
 
-        The manifest tells which keys there can be, and the checksum which of them is right.
+        The manifest lists the possible keys, and the checksum decides which of them is right.
         """
         manifest = _manifest_of(found.values)
         spent = 0
@@ -169,7 +170,7 @@ class Remains:
                     break
 
     def _take_kept(self, found: "_Commit") -> None:
-        """Take what is stored twice from the other place, or from a page that is free now."""
+        """Collect values stored twice from their second place, or from a page that is now free."""
         for key, value in self.values.get(layout.MANIFEST, {}).items():
             if key in layout.KEPT_TWICE:
                 _place(self.values, key, value)
@@ -216,7 +217,7 @@ class Remains:
 
 
 class _Commit:
-    """What the trees of one commit lead to; `counts` of the entries that the trees should have."""
+    """The data that the trees of a commit lead to; `counts`: the entries each tree should have."""
 
     def __init__(self, remains: "Remains", main: pages.Tree, free: pages.Tree | None) -> None:
         self._remains = remains
@@ -226,16 +227,16 @@ class _Commit:
         self._seen: set[int] = set()
         self.is_used = np.zeros(remains.page_count, np.bool_)
         self.is_used[: pages.META_PAGES] = True
-        self.is_listed = np.zeros(remains.page_count, np.bool_)  # as free
+        self.is_listed = np.zeros(remains.page_count, np.bool_)  # pages listed as free
         has_free = free is not None and self._take_free(free)
         self._take_tree(main, MAIN)
         if not has_free:
-            self.is_listed[:] = True  # what is valid could not be told from what was
+            self.is_listed[:] = True  # without the lists, old data would look valid
         self.progress = _progress(self.values)
         del self.values[MAIN], self.counts[MAIN]
 
     def take_record(self, name: bytes, at: int) -> None:
-        """Take the values of the tree of a sub-database, whose record is at a place of the file."""
+        """Collect the values of the sub-database whose record is at offset `at` of the file."""
         if name in NAMES and name not in self.values:
             with suppress(struct.error):
                 self._take_tree(
@@ -243,7 +244,7 @@ class _Commit:
                 )
 
     def content(self, flags: int, size: int, at: int, *, is_value: bool = True) -> Any:
-        """Return the data of a node, which begin at a place of the file; `is_value`: of simdb."""
+        """Return the data of a node at offset `at` of the file; `is_value`: as a simdb value."""
         content, page_bytes = self._remains.content, self._remains.page_bytes
         if not flags & pages.BIG_DATA:
             return bytes(content[at : at + size])
@@ -253,11 +254,11 @@ class _Commit:
         if not is_value or (len(value) == size and codec.has_length(value)):
             self.is_used[first : first + -(-(pages.PAGE.size + size) // page_bytes)] = True
         else:
-            self.is_torn = True  # the node may name pages of something else
+            self.is_torn = True  # the node may refer to unrelated pages
         return value
 
     def _take_free(self, free: pages.Tree) -> bool:
-        """Note the pages of the lists of free pages; return whether all of them can be read."""
+        """Record the pages of the lists of free pages; return whether all lists can be read."""
         self._take_tree(free, FREE)
         is_whole, self.is_torn = not self.is_torn, False
         for listed in self.values.pop(FREE).values():
@@ -275,7 +276,7 @@ class _Commit:
         self.is_torn |= count != tree.entries
 
     def _take_page(self, number: int, depth: int, name: bytes, found: dict[bytes, Any]) -> int:
-        """Take the values below a page; return the number of entries in its leaves."""
+        """Collect the values below a page; return the number of entries in its leaves."""
         kind = pages.LEAF if depth == 1 else pages.BRANCH
         try:
             if not 0 < depth <= pages.DEPTH_MAX or number in self._seen:
@@ -298,14 +299,14 @@ class _Commit:
 
 
 def _metas(descriptor: int) -> Iterator[pages.Meta]:
-    """Yield the meta pages that can be read; that of the second one depends on the page size."""
+    """Yield the readable meta pages; the place of the second one depends on the page size."""
     for number, size in ((0, 0), *((1, 1 << bits) for bits in PAGE_BITS)):
         with suppress(pages.Damage, struct.error):
             yield pages.read_meta(descriptor, number, size)
 
 
 def _place(values: dict[bytes, dict[bytes, Any]], key: bytes, value: Any) -> None:
-    """Put a value whose checksum is right where its kind belongs, unless one is there."""
+    """Put a value with the right checksum where its kind belongs, unless a sound one is there."""
     name = PLACES.get(bytes(value[4:8]))
     is_stray = name in COLUMN_PLACES and len(key) != COLUMN_KEY_BYTES
     if name is None or is_stray or not _is_sound(key, value):
@@ -316,10 +317,10 @@ def _place(values: dict[bytes, dict[bytes, Any]], key: bytes, value: Any) -> Non
 
 
 def _add_even(held: dict[bytes, Any], run: RunInfo) -> None:
-    """Add the states, offsets and ids of a run that were stored as a row of numbers, and are lost.
+    """Add lost states, offsets and ids of a run that were stored as evenly spaced numbers.
 
-    Such a value is so small that it lies in the page with its key.  The counts of the run tell the
-    state that all its documents have; ids that can be decoded tell their one length.
+    Such a value is small enough to be in the page with its key.  The counts of the run may tell the
+    state that all its documents share.  Ids that can be decoded tell their common length.
     """
     state = None
     if run.weighted_count == len(run) or run.polytope_count == run.id_count > 0:
@@ -380,7 +381,7 @@ def _manifest_of(values: dict[bytes, dict[bytes, Any]]) -> Manifest | None:
 
 
 def _progress(values: dict[bytes, dict[bytes, Any]]) -> tuple[int, ...]:
-    """Return numbers of the manifest that no commit makes smaller; none without a manifest."""
+    """Return the numbers of the manifest that never decrease; empty without a manifest."""
     found = _manifest_of(values)
     if found is None:
         return ()
@@ -392,9 +393,9 @@ def _progress(values: dict[bytes, dict[bytes, Any]]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Something that cannot be read, and the ordinals start .. stop that it concerns.
+    """Unreadable data, and the ordinals start .. stop that they concern.
 
-    `takes_documents`: whether these documents are lost with it, or only data beside them.
+    `takes_documents`: whether the documents themselves are lost, or only data next to them.
     """
 
     message: str
@@ -405,12 +406,12 @@ class Loss:
 
 @dataclass(slots=True)
 class Salvage:
-    """Everything that can be read, and everything that cannot.
+    """All readable data of a database, and all losses.
 
-    `parts` can be read completely; of `named` at least the ids can be read.  `is_dead` is bool by
-    ordinal.  `notes` name what was lost but can be built again.  `passages` are the sound passage
-    runs.  `torn` names sub-databases of which whole pages are lost, and `is_guessed` says whether
-    the manifest is.
+    `parts` can be read completely; in `named` at least the ids can be read.  `is_dead` is bool by
+    ordinal.  `notes` describe losses that can be built again.  `passages` are the sound passage
+    runs.  `torn` names sub-databases that have lost whole pages.  `is_guessed`: whether the
+    manifest was reconstructed.
     """
 
     manifest: Manifest
@@ -425,16 +426,16 @@ class Salvage:
     is_guessed: bool = False
 
     def lose(self, why: str, start: int, stop: int, what: str = "") -> None:
-        """Report a loss; `what`: what these documents lose, if they stay without it."""
+        """Report a loss; `what`: the data that the documents lose, if they themselves survive."""
         if what:
             why = f"{why}; documents of {start} .. {stop} lose their {what}"
         self.losses.append(Loss(why, start, stop, takes_documents=not what))
 
 
 def salvaged(environment: Environment, source: Source, torn: Collection[bytes] = ()) -> Salvage:
-    """Verify everything except the tables; return what can be read, and what cannot.
+    """Verify everything except the tables; return the readable data and the losses.
 
-    `torn`: the sub-databases of which whole pages are lost, with values that nothing names.
+    `torn`: the sub-databases that have lost whole pages, with values that nothing names.
     """
     try:
         manifest = read_manifest(environment, source.transaction)
@@ -464,17 +465,17 @@ def salvaged(environment: Environment, source: Source, torn: Collection[bytes] =
 
 
 def sound_metadata(source: Source) -> Iterator[tuple[int, bytes]]:
-    """Yield (ordinal, packed metadata) from all blocks that can be read."""
+    """Yield (ordinal, packed metadata) from all readable blocks."""
     for key, value in source.every(layout.METADATA):
-        with suppress(CorruptError, FormatError):  # `salvage` has reported the block
+        with suppress(CorruptError, FormatError):  # `salvaged` has reported the block
             yield from _readable_block(key, value)
 
 
 def sound_times(source: Source, count: int) -> U32:
-    """Return the time of every ordinal below `count`, 0 where it cannot be read."""
+    """Return the time of every ordinal below `count`; 0 if it cannot be read."""
     times = np.zeros(count, np.uint32)
     for key, value in source.every(layout.TIMES):
-        with suppress(CorruptError, FormatError):  # `salvage` has reported the chunk
+        with suppress(CorruptError, FormatError):  # `salvaged` has reported the chunk
             part = decode_times(key, value)
             start = layout.key_number(key) * layout.TIME_ORDINALS
             times[start : start + layout.TIME_ORDINALS] = part[: max(count - start, 0)]
@@ -579,7 +580,7 @@ def _look_at_tombstones(found: Salvage, source: Source) -> None:
 
 
 def _note_deletions(found: Salvage, why: str, start: int, stop: int) -> None:
-    """Report documents of which it is not known which were deleted: none may come back."""
+    """Report documents whose deletions are unknown, since no deleted document may come back."""
     why = f"{why}; deletions among the documents {start} .. {stop} are not known"
     found.lose(why, min(start, stop), stop)
 
@@ -599,7 +600,7 @@ def _look_at_metadata(found: Salvage, source: Source) -> None:
 
 
 def _look_at_times(found: Salvage, source: Source) -> None:
-    """Report chunks of times that cannot be read; a chunk may also be missing."""
+    """Report chunks of times that are unreadable or missing."""
     missing = set(range(-(-found.next_ordinal // layout.TIME_ORDINALS)))
     for key, value in _numbered(found, source, layout.TIMES):
         number = layout.key_number(key)
@@ -619,7 +620,7 @@ def _note_times(found: Salvage, why: str, number: int) -> None:
 
 
 def _look_at_passages(found: Salvage, source: Source) -> None:
-    """Report passage runs that cannot be read; without the manifest, none can."""
+    """Report unreadable passage runs; without a manifest, all are lost."""
     for row in found.manifest.passages:
         problems = [problem for _, problem in passage_differences(row, source)]
         if not problems:
@@ -639,13 +640,13 @@ def _readable_block(key: bytes, value: Any) -> list[tuple[int, bytes]]:
 
 
 def _guessed_manifest(environment: Environment, source: Source) -> Manifest:
-    """Make a manifest from the stored columns; CorruptError if they do not tell enough."""
+    """Reconstruct a manifest from the stored columns; CorruptError if they are not enough."""
     lengths: dict[int, list[int]] = {}
     weighted: dict[int, int] = {}
     found: set[int] = set()
     for key, value in source.every(layout.DOCUMENTS):
         if codec.kind_of(value) not in DOCUMENT_KINDS:
-            continue  # a value of something else
+            continue  # not a value of a run
         run, column, _ = layout.segment_key_parts(key)
         found.add(run)
         if column == layout.STATE:
@@ -668,7 +669,8 @@ def _guessed_manifest(environment: Environment, source: Source) -> Manifest:
             )
     if at > ORDINALS_MAX:
         raise CorruptError(f"the runs have {at} documents, more than {ORDINALS_MAX}")
-    # No stored counter exceeds the number of commits, so readers see that these have changed.
+    # Versions above all stored ones, which never exceed the number of commits, tell readers that
+    # data have changed.
     commits = int(source.transaction.id()) + 1
     has_changed = has_open(environment, source.transaction)
     return Manifest(
@@ -685,7 +687,7 @@ def _guessed_manifest(environment: Environment, source: Source) -> Manifest:
 
 
 def _begins_like(run: int, first: RunInfo, rows: Sequence[RunInfo], source: Source) -> bool:
-    """Whether the first fingerprints of `run` are the fingerprints from the run `first` on."""
+    """Return whether `run` begins with the same fingerprints as the runs from `first` on."""
     wanted = _fingerprints(run, 0, source)
     held: list[U64] = []
     for row in rows[rows.index(first) :]:
@@ -697,7 +699,7 @@ def _begins_like(run: int, first: RunInfo, rows: Sequence[RunInfo], source: Sour
 
 
 def _fingerprints(run: int, segment: int, source: Source) -> U64:
-    """Return the stored fingerprints of one segment, verified; CorruptError."""
+    """Return the verified fingerprints of a segment; CorruptError."""
     key = layout.segment_key(run, layout.FINGERPRINT, segment)
     kind = layout.COLUMN_KINDS[layout.FINGERPRINT]
     value = source.value(layout.DOCUMENTS, kind, key)

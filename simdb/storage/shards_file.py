@@ -1,15 +1,15 @@
-"""The shards file: says which databases in a directory belong together, and what each must hold.
+"""The shards file: lists the databases in a directory that form one, and the content of each.
 
-It is JSON, so that people can read it too, and is written last:
+It is JSON, so that people can also read it, and is written last:
 
     {"format": "simdb-shards", "version": 1, "options": DIGEST, "documents": 12,
      "shards": [{"name": "shard-00000", "documents": 5, "content": DIGEST}, ...],
      "checksum": XXH3-64 of the file without this field}
 
-Version 2 has `"shard_by": "fingerprint"` too: the leading bits of a fingerprint say where it lies.
+Version 2 adds `"shard_by": "fingerprint"`: the leading bits of a fingerprint decide its shard.
 
-Digests and the checksum are 16 hexadecimal digits.  The checksum is of the JSON with sorted keys
-and without spaces, so that a file that was laid out anew is still the same file.
+Digests and the checksum are 16 hexadecimal digits.  The checksum is over the JSON with sorted keys
+and without spaces, so that reformatting the file does not change it.
 """
 
 import json
@@ -31,10 +31,10 @@ SHARDS_TEMPORARY = "shards.json.new"
 FORMAT = "simdb-shards"
 VERSION = 2
 SHARDS_MAX = 10_000
-# A file of SHARDS_MAX shards has about a million bytes.
+# A file of SHARDS_MAX shards has about 1 MB.
 BYTES_MAX = 1 << 22
 DIGEST = re.compile("[0-9a-f]{16}")
-# A shard is written in a directory with another name, which a killed attempt leaves behind.
+# A shard is written in a directory with another name, which remains if the process is killed.
 UNFINISHED = ".writing"
 LEFT_OVER = re.compile(rf"shard-[0-9]{{5}}\..*{re.escape(UNFINISHED)}")
 
@@ -63,7 +63,7 @@ class Shard:
 class ShardsFile:
     """The content of the file: the digest of the `options` of all shards, and the `shards`.
 
-    `shard_by`: what says in which shard a document lies, "id" or "fingerprint".
+    `shard_by`: the value that decides the shard of a document, "id" or "fingerprint".
     """
 
     options: str
@@ -72,7 +72,7 @@ class ShardsFile:
 
     @property
     def document_count(self) -> int:
-        """The number of documents in all shards."""
+        """Number of documents in all shards."""
         return sum(shard.document_count for shard in self.shards)
 
 
@@ -82,7 +82,7 @@ def shard_name(number: int) -> str:
 
 
 def strange_directories(path: str, count: int) -> list[str]:
-    """Name the directories in `path` that are none of its `count` shards; see also `LEFT_OVER`."""
+    """Return the directories in `path` that are not among its `count` shards; see `LEFT_OVER`."""
     known = {shard_name(number) for number in range(count)}
     return [
         name
@@ -92,7 +92,7 @@ def strange_directories(path: str, count: int) -> list[str]:
 
 
 def digest_of(payload: bytes) -> str:
-    """Return 16 hexadecimal digits that tell `payload` from other bytes."""
+    """Return 16 hexadecimal digits that identify `payload`."""
     return f"{xxhash.xxh3_64_intdigest(payload):016x}"
 
 
@@ -102,8 +102,8 @@ def has_shards_file(path: str) -> bool:
 
 
 def write_shards_file(path: str, content: ShardsFile) -> None:
-    """Write the file of the directory `path`, complete and synced or not at all."""
-    # Version 1 has no such field, and any program reads it.
+    """Write the file of the directory `path`, completely and synced or not at all."""
+    # Version 1 has no such field, and every simdb reads it.
     by = {} if content.shard_by == BY_ID else {"shard_by": content.shard_by}
     plain = {
         "format": FORMAT,
@@ -125,8 +125,8 @@ def write_shards_file(path: str, content: ShardsFile) -> None:
 def read_shards_file(path: str) -> ShardsFile:
     """Return the content of the file of the directory `path`.
 
-    NotFoundError if there is none, FormatError for another file or a newer version, CorruptError
-    for a damaged one.
+    NotFoundError if it is missing, FormatError for another file or a newer version, CorruptError
+    for a damaged file.
     """
     place = os.path.join(path, SHARDS_FILE)
     try:

@@ -1,19 +1,18 @@
 """Tables: sorted keys with the ordinals of their documents, and a directory over their headers.
 
-The sub-database of a table decides which documents are in it, and how wide its directory is:
-`table/NN` and `ids` have a directory for the number of their entries, and `polytope/NN` one whose
-headers consist of whole vertices.
+The sub-database of a table decides which documents are in it, and the width of its directory.  For
+`table/NN` and `ids` the width follows the number of entries.  For `polytope/NN`, headers consist of
+whole vertices.
 
 A **header table** is the only table of a database of fingerprints.  Its keys are the fingerprints,
-which the columns have anyway, so it stores **tags** in place of keys: the 16 bits of each key that
-follow its header.  Whoever needs its keys gathers them from the columns, a part at a time.
+which the columns have anyway.  So it stores **tags** instead: the 16 bits of each key that follow
+its header.  Code that needs the keys gathers them from the columns, a part at a time.
 
-Several threads sort the tables of many words without scratch memory.  The words of a table,
-permuted to keys, are moved to bins by their leading bits, and then each bin is sorted where it is.
-Threads share the words while they are moved, and the bins while they are sorted.  A bin fits the
-cache, so this is also the faster way for a single thread.  Bins begin below the bits in which a
-sample of the keys agrees.  Keys that nearly all agree still give one large bin, which one thread
-sorts.
+Several threads sort large tables without scratch memory.  The words of a table, permuted to keys,
+are moved to bins by their leading bits, and then each bin is sorted in place.  Threads share first
+the words to move, and then the bins to sort.  A bin fits the cache, so this is also faster for a
+single thread.  Bins begin below the bits in which a sample of the keys agrees.  If nearly all keys
+agree there, one thread sorts a large bin.
 """
 
 from bisect import bisect_right
@@ -39,29 +38,29 @@ Put = Callable[[bytes, bytes, Any], None]
 SUM_STOP = 1 << 64
 NO_DIRECTORY = np.empty(0, np.uint32)
 ENTRY_BYTES = 12  # a key and an ordinal
-# So many entries are summed at a time: the cache holds them.
+# The cache holds this number of entries while they are summed.
 PART_ENTRIES = 1 << 16
-# The widest directory: a wider one would cost more memory than it saves time.
+# A wider directory would cost more memory than the time it saves is worth.
 HEADER_BITS_MAX = 28
-# The header offset of the table of ids, which is probed less often: two to four entries a header.
+# The header offset of the table of ids, which is probed less often: 2-4 entries for each header.
 ID_HEADER_OFFSET = -1
-# The widths of the directory of a cross-polytope table: its headers consist of whole vertices.  A
-# table below the number of entries has the width before it.
+# The widths of the directory of a cross-polytope table, whose headers consist of whole vertices.  A
+# width applies up to the number of entries in POLYTOPE_ENTRIES.
 POLYTOPE_HEADER_BITS = (7, 13, 18, 22)
 POLYTOPE_ENTRIES = (6000, 1 << 17, 6_000_000)
 
 
-# Fewer entries are sorted in one piece: a thread would take longer to start.
+# Fewer entries are sorted together, since starting a thread would take longer.
 BINNED_ENTRIES = 1 << 17
-# A bin should have so many entries.
+# The intended number of entries in a bin.
 BIN_ENTRIES = 1 << 14
-# With more bins, the lines that are written to no longer fit the cache.
+# With more bins, the cache lines being written no longer fit the cache.
 BIN_BITS_MIN, BIN_BITS_MAX = 6, 10
 SAMPLED_KEYS = 1 << 10
 
 
 class Entries(NamedTuple):
-    """The entries of a table: their number, and their checksum, see `entry_sum` of the kernel."""
+    """The number of entries of a table and their checksum, see `entry_sum` of the kernel."""
 
     length: int
     checksum: int
@@ -73,8 +72,7 @@ NO_ENTRIES = Entries(0, 0)
 class Table(NamedTuple):
     """A sorted collection: `keys` uint64[n], `ordinals` uint32[n], `directory` uint32[2^t + 1].
 
-    The directory is empty while it is not made.  The keys of a stored header table are
-    `GatheredKeys`.
+    The directory is empty until it is made.  The keys of a stored header table are `GatheredKeys`.
     """
 
     keys: U64
@@ -99,19 +97,19 @@ class Table(NamedTuple):
 
     @property
     def searched(self) -> tuple[Any, ...]:
-        """The table as the kernel looks up in it."""
+        """The table in the form that kernel lookups take."""
         known = self.gathered
         return self if known is None else (known.tags, *self[1:], known.start, known.segments)
 
     def stored(self, part: slice) -> tuple[Array, Array]:
-        """Return a part of the keys or tags that are stored, and of the ordinals."""
+        """Return a part of the stored keys or tags, and of the ordinals."""
         keys: Array = self.keys if self.gathered is None else self.gathered.tags
         return keys[part], self.ordinals[part]
 
     def places_of(self, wanted: U64, side: Literal["left", "right"]) -> I64:
-        """Return where `wanted` keys would be inserted, like np.searchsorted, gathering few keys.
+        """Return the insertion positions of `wanted` keys, like np.searchsorted; gathers few keys.
 
-        Damaged entries give wrong places from 0 to n.
+        Damaged entries give wrong positions between 0 and n.
         """
         if self.gathered is None:
             return np.searchsorted(self.keys, wanted, side)
@@ -128,23 +126,23 @@ class Table(NamedTuple):
 
 
 class GatheredKeys:
-    """The keys of a header table; a part of them is an array, which is gathered from the columns.
+    """The keys of a header table; a slice of them is an array gathered from the columns.
 
-    `tags` are stored in their place, and `segments` are the fingerprints from the ordinal `start`
+    `tags` are stored instead of the keys.  `segments` are the fingerprints from the ordinal `start`
     on.
     """
 
     def __init__(self, tags: U16, ordinals: U32, start: int, segments: Sequence[U64]) -> None:
-        """Gather nothing yet."""
+        """Keep the columns; nothing is gathered yet."""
         self.tags, self.start, self.segments = tags, start, segments
         self._ordinals = ordinals
 
     def __len__(self) -> int:
-        """Number of keys."""
+        """Return the number of keys."""
         return len(self._ordinals)
 
     def __getitem__(self, part: Any) -> U64:
-        """Return the keys in a slice, or at positions; CorruptError for an unknown ordinal."""
+        """Return the keys in a slice or at positions; CorruptError for an unknown ordinal."""
         ordinals = self._ordinals[part]
         keys = np.empty(len(ordinals), np.uint64)
         kernel.gather(ordinals, self.start, self.segments, keys)
@@ -171,18 +169,18 @@ def tags_of(keys: U64, width: int) -> U16:
 
 
 def entries_of(keys: U64, ordinals: U32) -> Entries:
-    """Count and sum the entries in two columns of a table."""
+    """Return number and checksum of the entries in two columns of a table."""
     return Entries(len(keys), kernel.entry_sum(keys, ordinals))
 
 
 def joint(parts: Iterable[Entries]) -> Entries:
-    """Return count and sum of the entries of several tables together."""
+    """Return number and checksum of the entries of several tables together."""
     counts, sums = zip(*parts, strict=True)
     return Entries(sum(counts), sum(sums) % SUM_STOP)
 
 
 def make_table(keys: U64, ordinals: U32, bits: int, *, is_sorted: bool = False) -> Table:
-    """Sort both columns in place unless sorted, and make the directory for headers of `bits`."""
+    """Sort both columns in place unless sorted; make the directory for headers of `bits`."""
     if not is_sorted:
         kernel.sort(keys, ordinals)
     directory = codec.allocate(np.uint32, (1 << bits) + 1)
@@ -191,7 +189,7 @@ def make_table(keys: U64, ordinals: U32, bits: int, *, is_sorted: bool = False) 
 
 
 def empty_table(bits: int) -> Table:
-    """Return a table without entries, whose directory has headers of `bits` bits."""
+    """Return a table without entries, with a directory for headers of `bits` bits."""
     directory = np.zeros((1 << bits) + 1, np.uint32)
     return Table(np.empty(0, np.uint64), np.empty(0, np.uint32), directory)
 
@@ -206,7 +204,7 @@ def encoded_table(
 ) -> Iterator[Stored]:
     """Yield sub-database, key and stored form of each column of a table of run `number`.
 
-    Nothing is written of a cross-polytope table without entries.  `ids`: see `RunInfo`.
+    A cross-polytope table without entries has no values.  `ids`: see `RunInfo`.
     """
     if layout.is_polytope_name(name) and not len(table.keys):
         return
@@ -216,7 +214,7 @@ def encoded_table(
 
 
 def stored_column(name: bytes, column: int, table: Table, keying: Keying) -> Array:
-    """Return one column of a table as it is stored: tags in place of the keys of a header table."""
+    """Return a column of a table as stored: for the keys of a header table, the tags."""
     if column == layout.KEYS and has_header_table(name, keying):
         known = table.gathered
         return tags_of(table.keys, table.width) if known is None else known.tags
@@ -224,7 +222,7 @@ def stored_column(name: bytes, column: int, table: Table, keying: Keying) -> Arr
 
 
 def encoded_part(name: bytes, number: int, column: int, array: Array) -> Stored:
-    """Return a `stored_column` of a table of run `number` as it is stored."""
+    """Return the stored form of a `stored_column` of a table of run `number`."""
     key = layout.table_key(number, column)
     kind = codec.TAGS_KIND if array.dtype == np.uint16 else layout.TABLE_KINDS[column]
     return name, key, codec.encode_array(kind, key, array)
@@ -238,9 +236,9 @@ def directory_bits(name: bytes, entry_count: int, header_offset: int) -> int:
 
 
 def stored_bits(name: bytes, directory: U32, entry_count: int, header_offset: int) -> int | None:
-    """Return the width of the stored directory of a table; None if it is a wrong one.
+    """Return the width of the stored directory of a table; None if it is wrong.
 
-    Cross-polytope tables of any size may have each of their widths.
+    Cross-polytope tables of any size may have any of their widths.
     """
     usual = directory_bits(name, entry_count, header_offset)
     possible = POLYTOPE_HEADER_BITS if layout.is_polytope_name(name) else (usual,)
@@ -250,8 +248,8 @@ def stored_bits(name: bytes, directory: U32, entry_count: int, header_offset: in
 def header_bits(entry_count: int, header_offset: int) -> int:
     """Return the width t of a table's directory: floor(log2 n) + `header_offset`, limited.
 
-    It is the t of PSM (Sood & Loguinov 2011, section 4.3), whose table takes T' = 1 + 2^(t - d)
-    times the memory of the fingerprints, with d = log2 n.  PSM calls the directory a header table.
+    PSM (Sood & Loguinov 2011, section 4.3) calls the directory a header table, and this width t.
+    Its table takes T' = 1 + 2^(t - d) times the memory of the fingerprints, with d = log2 n.
     """
     return min(max(entry_count.bit_length() - 1 + header_offset, 0), HEADER_BITS_MAX)
 
@@ -262,7 +260,7 @@ def polytope_header_bits(entry_count: int) -> int:
 
 
 class EntryCounts(NamedTuple):
-    """How many documents are live, how many of these have features, and how many have weights."""
+    """The numbers of live documents, of those with features, and of those with weights."""
 
     id_count: int
     entry_count: int
@@ -277,9 +275,9 @@ def entry_count(info: RunInfo | EntryCounts, name: bytes) -> int:
 
 
 def stored_kinds(info: RunInfo, name: bytes) -> Mapping[int, bytes]:
-    """Return the columns of a table that a run has, if any, with the kinds of their values.
+    """Return the stored columns of a table of a run, with the kinds of their values.
 
-    Where ids are a row, a bitmap names the documents that left the tables, if there are any.
+    If ids form a row, the only column is a bitmap of documents that left the tables, if any.
     """
     kinds = layout.TABLE_KINDS
     if name == layout.IDS and info.ids:
@@ -290,9 +288,9 @@ def stored_kinds(info: RunInfo, name: bytes) -> Mapping[int, bytes]:
 
 
 def with_entries(info: RunInfo, name: bytes, entries: Entries) -> RunInfo:
-    """Return the row of a run with the entries of one more table, which follows the others.
+    """Return the row of a run with the entries of one more table.
 
-    The order is that of `sums_of`.
+    Tables are added in the order of `sums_of`.
     """
     sums = info.sums + entries.checksum.to_bytes(SUM_BYTES, "little")
     if name == layout.IDS:
@@ -306,9 +304,9 @@ def with_entries(info: RunInfo, name: bytes, entries: Entries) -> RunInfo:
 
 
 def ends_with(info: RunInfo, name: bytes, entries: Entries) -> bool:
-    """Whether these can be the entries of the table that `with_entries` added last to a row.
+    """Return whether `with_entries` can have added a table with these `entries` last.
 
-    A row without sums does not tell, and a table without entries may have no sum.
+    A row without sums cannot tell, and a table without entries may have no sum.
     """
     if not entries.length or not info.sums:
         return entries.length == entry_count(info, name)
@@ -320,21 +318,21 @@ def run_info(
     number: int, start: int, stop: int, tables: Mapping[bytes, Entries], weighted_count: int,
     ids: tuple[int, ...] | None,
 ) -> RunInfo:  # fmt: skip
-    """Return the row of a run in the manifest; `tables`: its tables, those of keys in order.
+    """Return the row of a run in the manifest; `tables`: its tables, with tables of keys in order.
 
-    Without a table of ids, all documents count as if they were in it.  `ids`: see `RunInfo`.
+    Without a table of ids, all documents count as its entries.  `ids`: see `RunInfo`.
     """
     info = RunInfo(number, start, stop, 0, stop - start, weighted_count, ids=ids)
-    for name in sorted(tables, key=layout.IDS.__ne__):  # the ids come first
+    for name in sorted(tables, key=layout.IDS.__ne__):  # ids precede the keys
         info = with_entries(info, name, tables[name])
     return info
 
 
 def sums_of(info: RunInfo, table_names: Iterable[bytes]) -> dict[bytes, int]:
-    """Return the sum of each table of a run; nothing if not all are known.
+    """Return the checksum of each table of a run; empty if not all are known.
 
-    `table_names`: all tables of keys, in order.  The table of ids comes before them; tables that
-    are not stored have no sum, nor has a table of ids without keys.
+    `table_names`: all tables of keys, in order.  The table of ids precedes them.  Tables that are
+    not stored and a table of ids without keys have no checksum.
     """
     every = (layout.IDS, *table_names)
     names = [name for name in every if layout.KEYS in stored_kinds(info, name)]
@@ -344,7 +342,7 @@ def sums_of(info: RunInfo, table_names: Iterable[bytes]) -> dict[bytes, int]:
 
 
 class _Bins(NamedTuple):
-    """The bins of the keys that `mask` makes: the first begins at `low`, each has 2^`shift`."""
+    """The bins of the keys that `mask` makes: the first starts at `low`, each spans 2^`shift`."""
 
     mask: int
     low: int
@@ -352,10 +350,13 @@ class _Bins(NamedTuple):
 
 
 class Sorting:
-    """Makes tables of the same words: `words` uint64[n] permuted by each of `masks`, sorted."""
+    """A sorter for several tables of the same words.
+
+    It permutes `words` uint64[n] by each of `masks` and sorts them.
+    """
 
     def __init__(self, words: U64, ordinals: U32, masks: Sequence[int], threads: int) -> None:
-        """Count the keys of all tables; `words` and `ordinals` uint32[n] must stay as they are."""
+        """Count the keys of all tables; `words` and `ordinals` uint32[n] must not change."""
         self._words, self._ordinals = words, ordinals
         self._masks, self._threads = masks, threads
         count = len(words)
@@ -372,11 +373,11 @@ class Sorting:
                 kernel.count_bins(words[part], *bins, own)
             return found
 
-        # By part, mask and bin.
+        # Counts by part, mask and bin.
         self._counts = list(mapped(counts, self._parts, threads))
 
     def write(self, number: int, keys: U64, ordinals: U32) -> None:
-        """Write the keys of mask `number`, sorted, and their ordinals; equal keys keep order."""
+        """Write the sorted keys of mask `number` and their ordinals; equal keys keep order."""
         if not self._parts:
             kernel.permute(self._words, self._masks[number], keys)
             np.copyto(ordinals, self._ordinals)
@@ -385,7 +386,7 @@ class Sorting:
         counts = np.array([part[number] for part in self._counts])
         bounds = np.zeros(counts.shape[1] + 1, np.int64)
         np.cumsum(counts.sum(axis=0), out=bounds[1:])
-        # Where each part writes its first entry of each bin: behind the parts before it.
+        # The position of the first entry of each part in each bin: after the parts before it.
         starts = bounds[:-1] + np.cumsum(counts, axis=0) - counts
 
         def move(at: int) -> None:
@@ -403,9 +404,9 @@ class Sorting:
 
 
 def sorted_table(keys: U64, ordinals: U32, threads: int = 1) -> Table:
-    """Return the table of some entries, sorted, without a directory.
+    """Return the sorted table of some entries, without a directory.
 
-    A few `keys` are sorted where they are, so nobody else may need them; `ordinals` are copied.
+    A small table sorts `keys` in place, so no other code may need them; `ordinals` are copied.
     """
     if len(keys) >= BINNED_ENTRIES:
         table = table_with_room(len(keys))
@@ -417,7 +418,7 @@ def sorted_table(keys: U64, ordinals: U32, threads: int = 1) -> Table:
 
 
 def _bins_of(sample: U64, mask: int, width: int) -> _Bins:
-    """Return 2^`width` bins for the keys of words like those of a sample."""
+    """Return 2^`width` bins for the keys of words, chosen by a sample of the words."""
     keys = np.empty_like(sample)
     kernel.permute(sample, mask, keys)
     low = int(keys.min())
@@ -426,7 +427,7 @@ def _bins_of(sample: U64, mask: int, width: int) -> _Bins:
 
 
 def _shared(bounds: I64, threads: int) -> list[I64]:
-    """Cut the bins into parts with about the same number of entries; give the bounds of each."""
+    """Cut the bins into parts with about equal numbers of entries; return the bounds."""
     parts = 2 * PARTS * threads if threads > 1 else 1
     cuts = np.searchsorted(bounds, np.arange(1, parts) * int(bounds[-1]) // parts)
     ends = sorted_unique(np.concatenate([[0], cuts, [len(bounds) - 1]]))

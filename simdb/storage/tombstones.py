@@ -1,10 +1,10 @@
 """Tombstones: a bit for every deleted ordinal, stored in chunks of `CHUNK_ORDINALS`.
 
-In memory they are one bitmap.  It has spare room of zeros for later ordinals, so that an insertion
-does not change it.  A bitmap that anybody else can see is never changed; so a deletion would have
-to copy it, which takes long for many documents.  `Tombstones` copies only if it must: a write
-transaction changes a bitmap of its own in place, and it gets one of its own from the `Spare`, which
-keeps the bitmap before the last deletion and knows what is missing in it.
+In memory they are one bitmap, with zeros as spare room for later ordinals, so that an insertion
+does not change it.  A bitmap that others can see is never changed, so a deletion would have to copy
+it, which takes long for many documents.  `Tombstones` avoids most copies.  A write transaction
+changes a private bitmap in place.  It gets this bitmap from `Spare`, which keeps the bitmap before
+the last deletion and knows which ordinals it lacks.
 """
 
 import sys
@@ -23,25 +23,25 @@ CHUNK_BYTES = layout.CHUNK_ORDINALS // 8
 SPARE_BYTES = 8 * CHUNK_BYTES
 
 Bitmap = U8
-# A bitmap; or with it the codes of documents uint64[n, fields] and those that are wanted: documents
-# that have others are left out, too.
+# A bitmap of documents to omit.  Or a triple of a bitmap, codes of documents uint64[n, fields], and
+# the wanted codes: then documents with other codes are omitted as well.
 LeftOut = Bitmap | tuple[Bitmap | None, U64, U64] | None
-# In place of a code: any is wanted.
+# Stands for any code among the wanted codes.
 ANY_CODE = 2**64 - 1
 
 
 def _references_of_local() -> int:
-    """Return what Python counts for an object to which one local variable refers."""
+    """Return the reference count of an object that only one local variable refers to."""
     bitmap = np.empty(0, np.uint8)
     return sys.getrefcount(bitmap)
 
 
-# It depends on the version of Python whether the argument counts.
+# Some versions of Python also count the argument itself.
 ONLY_LOCAL = _references_of_local()
 
 
 class Spare:
-    """A bitmap that was replaced by a newer one, and the ordinals that only the newer one has."""
+    """A replaced bitmap, and the ordinals that only the newer bitmap has."""
 
     def __init__(self) -> None:
         """Start without a bitmap."""
@@ -80,20 +80,20 @@ class Tombstones:
         self._is_own = False
 
     def delete(self, ordinals: U32, ordinal_count: int) -> None:
-        """Delete live documents; an exception in between leaves what `restore` takes back."""
+        """Delete live documents; after an exception, `restore` undoes partial changes."""
         self._make_own(ordinal_count)
         assert self.bitmap is not None
         self.deleted.append(ordinals)
         set_bits(self.bitmap, ordinals)
 
     def make_room(self, ordinal_count: int) -> None:
-        """Make the bitmap cover so many ordinals."""
+        """Make the bitmap cover `ordinal_count` ordinals."""
         larger = with_room(self.bitmap, ordinal_count)
         if larger is not self.bitmap:
             self.bitmap, self._is_own = larger, True
 
     def revive(self, ordinals: U32) -> None:
-        """Take back the deletion of some documents, all of them in `deleted`."""
+        """Undo the deletion of documents that are all in `deleted`."""
         assert self.bitmap is not None
         self._make_own(8 * len(self.bitmap))
         clear_bits(self.bitmap, ordinals)
@@ -101,9 +101,9 @@ class Tombstones:
         self.deleted = [each for each in left if len(each)]
 
     def restore(self, deleted: list[U32], count: int) -> None:
-        """Take back all changes since `deleted` was the list of deletions, with so many of them."""
+        """Undo all changes since `deleted` was the list of deletions and had `count` items."""
         if (self.deleted is not deleted or len(deleted) > count) and self._is_own:
-            # Other verbs may still show the state before.
+            # Other verbs may still read the present bitmap.
             assert self.bitmap is not None
             bitmap = self.bitmap.copy()
             for ordinals in self.deleted:
@@ -115,21 +115,21 @@ class Tombstones:
         del self.deleted[count:]
 
     def rebase(self, committed: Bitmap | None) -> None:
-        """Note that the committed bitmap, with the same content, was read again."""
+        """Adopt a committed bitmap that was read again, with the same content."""
         self._committed = committed
         if not self._is_own:
             self.bitmap = committed
 
     def committed(self) -> None:
-        """Note that the deletions are committed: the bitmap before them becomes the spare one."""
+        """Keep the bitmap before the committed deletions as the spare one."""
         if self.deleted:
             self._spare.keep(self._committed, self.bitmap, self.deleted)
 
     def _make_own(self, ordinal_count: int) -> None:
-        """Have a bitmap with room for all ordinals that nobody else can see."""
+        """Get a private bitmap with room for all ordinals."""
         if self._is_own:
             bitmap = self.bitmap
-            # Besides the variable, the attribute refers to it.
+            # The attribute also refers to it.
             is_alone = sys.getrefcount(bitmap) <= ONLY_LOCAL + 1
             if is_alone and bitmap is not None and 8 * len(bitmap) >= ordinal_count:
                 return
@@ -143,7 +143,7 @@ class Tombstones:
 
 
 def read_tombstones(chunks: Iterable[tuple[bytes, Any]], ordinal_count: int) -> Bitmap:
-    """Return the bitmap of all ordinals below `ordinal_count`, with spare room, from its chunks."""
+    """Return the bitmap of all ordinals below `ordinal_count`, with spare room, from chunks."""
     bitmap = np.zeros(_capacity(ordinal_count), np.uint8)
     for key, value in chunks:
         chunk = layout.key_number(key)
@@ -156,7 +156,7 @@ def read_tombstones(chunks: Iterable[tuple[bytes, Any]], ordinal_count: int) -> 
 
 
 def with_deleted(bitmap: Bitmap | None, ordinals: U32, ordinal_count: int) -> Bitmap:
-    """Return a copy of the bitmap in which `ordinals` are deleted too."""
+    """Return a copy of the bitmap in which `ordinals` are also deleted."""
     copied = np.zeros(_capacity(ordinal_count), np.uint8)
     if bitmap is not None:
         copied[: len(bitmap)] = bitmap[: len(copied)]
@@ -175,7 +175,7 @@ def clear_bits(bitmap: Bitmap, ordinals: U32) -> None:
 
 
 def with_room(bitmap: Bitmap | None, ordinal_count: int) -> Bitmap | None:
-    """Return the bitmap itself if it covers `ordinal_count` ordinals, else a longer copy."""
+    """Return the bitmap if it covers `ordinal_count` ordinals, otherwise a longer copy."""
     if bitmap is None or len(bitmap) * 8 >= ordinal_count:
         return bitmap
     return with_deleted(bitmap, np.empty(0, np.uint32), ordinal_count)
@@ -191,12 +191,12 @@ def encode_chunks(bitmap: Bitmap, ordinals: U32) -> Iterator[tuple[bytes, Any]]:
 
 
 def decode_chunk(key: bytes, value: Any) -> Bitmap:
-    """Return the bits of one stored chunk; CorruptError."""
+    """Return the bits of a stored chunk; CorruptError."""
     return codec.decode_numbers(layout.DELETED_KIND, key, value, np.uint8, CHUNK_BYTES)
 
 
 def is_deleted(left_out: LeftOut, ordinals: U32) -> Bools:
-    """Return for each of `ordinals` whether it is deleted, or left out."""
+    """Return whether each of `ordinals` is deleted or otherwise omitted: bool[n]."""
     if left_out is None:
         return np.zeros(len(ordinals), np.bool_)
     if not isinstance(left_out, tuple):
@@ -207,13 +207,13 @@ def is_deleted(left_out: LeftOut, ordinals: U32) -> Bools:
 
 
 def live_ordinals(left_out: LeftOut, start: int, stop: int) -> U32:
-    """Return the ordinals of start .. stop that are not deleted, or left out."""
+    """Return the ordinals of start .. stop that are neither deleted nor omitted."""
     ordinals = np.arange(start, stop, dtype=np.uint32)
     return ordinals if left_out is None else ordinals[~is_deleted(left_out, ordinals)]
 
 
 def live_count(bitmap: Bitmap | None, stop: int) -> int:
-    """Count the ordinals below `stop` that are not deleted."""
+    """Return the number of ordinals below `stop` that are not deleted."""
     if bitmap is None:
         return stop
     step = layout.CHUNK_ORDINALS

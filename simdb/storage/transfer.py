@@ -1,14 +1,14 @@
-"""Transfer: the portable form of a dump, an Arrow IPC stream with a checksum behind it.
+"""Transfer: the portable form of a dump, an Arrow IPC stream followed by a checksum.
 
     Arrow IPC stream | XXH3-64 of all bytes before it, 8 bytes
 
 Each row of the stream is a live document, in order of insertion, with the columns of `_schema`.
-The metadata of the schema have the `format` "simdb-dump", the `version`, and the `head`, an object
-of JSON.  A batch without rows has another part of the database in its metadata: a `kind` and a
-`payload` in base64, which is bytes of the IDF table, the calibration or a note.  These parts
-precede the documents.  Nothing that can be derived is in a dump.
+The metadata of the schema have the `format` "simdb-dump", the `version`, and the `head`, a JSON
+object.  A batch without rows has another part of the database in its metadata.  It has a `kind` and
+a `payload` in base64: the bytes of the IDF table, the calibration or a note.  These parts precede
+the documents.  A dump has nothing that can be derived.
 
-Version 1 is a stream of frames, which `_old_parts` reads; the next version of simdb need not.
+Version 1 is a stream of frames, which `_old_parts` reads; the next version of simdb may drop it.
 """
 
 import json
@@ -37,22 +37,22 @@ FORMAT, VERSION = b"simdb-dump", 2
 HEAD, IDF, CALIBRATION, NOTE, DOCUMENTS = "head", "idf", "calibration", "note", "documents"
 KINDS = {kind.encode(): kind for kind in (IDF, CALIBRATION, NOTE)}
 # The columns that only some databases have.
-EXTRAS = ("passages", "features", "texts")  # as `Extras` has them
+EXTRAS = ("passages", "features", "texts")  # the fields of `Extras`
 OPTIONAL = ("cluster", "time", *EXTRAS)
 CONTINUATION = b"\xff" * 4  # the first bytes of every message of Arrow
-# A batch has no more bytes, unless a single document has.
+# The largest size of a batch of several documents.
 BATCH_BYTES = 1 << 26
 # The largest part of a document is its metadata.
 MESSAGE_BYTES_MAX = METADATA_BYTES_MAX + (1 << 30)
-# Bytes read at a time, because a length in a pipe cannot be compared with the size of a file.
+# A length read from a pipe cannot be compared with the size of a file, so bytes are read in parts.
 PART_BYTES = 1 << 20
 
 
 class DumpedDocuments(NamedTuple):
-    """Live documents in order, and what is stored beside their columns, if anything is.
+    """Live documents in order, with their data outside the columns, if any.
 
-    `clusters`, `times` uint32[n].  `metadata`: position and stored form of each that has metadata.
-    The batch has no hashes.
+    `clusters`, `times` uint32[n].  `metadata`: position and stored form for each document with
+    metadata.  The batch has no hashes.
     """
 
     batch: StoredBatch
@@ -73,7 +73,7 @@ class DumpWriter:
     """A writer of a dump to a stream."""
 
     def __init__(self, stream: BinaryIO, head: Any, width: int, columns: Collection[str]) -> None:
-        """Write the head; `columns`: which of `OPTIONAL` the documents have."""
+        """Write the head; `columns`: the names in `OPTIONAL` that the documents have."""
         self._arrow, ipc = load_arrow("a dump"), load_arrow("a dump", "pyarrow.ipc")
         said = {"format": FORMAT, "version": str(VERSION), "head": json.dumps(head)}
         self._schema = _schema(width, columns).with_metadata(said)
@@ -81,7 +81,7 @@ class DumpWriter:
         self._writer = ipc.new_stream(self._stream, self._schema)
 
     def put(self, kind: str, payload: bytes) -> None:
-        """Write a part that is not documents."""
+        """Write a part other than documents."""
         empty = self._arrow.RecordBatch.from_pylist([], self._schema)
         said = {"kind": kind, "payload": b64encode(payload)}
         self._writer.write_batch(empty, custom_metadata=said)
@@ -89,7 +89,7 @@ class DumpWriter:
     def put_documents(self, documents: DumpedDocuments) -> None:
         """Write documents, in several batches if they are large."""
         batch = documents.batch
-        # Vectors of documents without weights have no meaning; zeros make equal dumps.
+        # Vectors of documents without weights have no meaning; zeros make dumps reproducible.
         is_weighted = (batch.states == WEIGHTED)[:, None]
         packed: list[bytes | None] = [None] * len(batch)
         for at, each in documents.metadata:
@@ -108,7 +108,7 @@ class DumpWriter:
         self._put(self._arrow.RecordBatch.from_arrays(arrays, schema=self._schema))
 
     def close(self) -> None:
-        """Write the end; the stream stays open."""
+        """Write the end; the stream remains open."""
         self._writer.close()
         self._stream.write(self._stream.checksum)
 
@@ -133,8 +133,8 @@ class DumpWriter:
 def read_dump(stream: BinaryIO, name: str) -> Iterator[DumpPart]:
     """Yield the parts of a dump, the head first; `name` is the name of the stream in messages.
 
-    FormatError for another kind of stream, CorruptError for damage.  What was yielded before an
-    error is of no use.
+    FormatError for another kind of stream, CorruptError for damage.  After an error, discard all
+    parts that were yielded.
     """
     source = _Summed(stream, name)
     start = source.ahead = source.taken(len(OLD_MAGIC))
@@ -205,7 +205,7 @@ def _schema(width: int, columns: Collection[str]) -> Any:
 
 
 def _documents(batch: Any, place: str) -> DumpedDocuments:
-    """Return the documents of a valid batch with a right schema; CorruptError."""
+    """Return the documents of a valid batch with the right schema; CorruptError."""
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     metadata = columns.pop("metadata").to_pylist()
     if any(column.null_count for column in columns.values()):
@@ -219,7 +219,7 @@ def _values(column: Any) -> Any:
     """Return a valid column without nulls: numbers, rows of bytes, or `Ragged`."""
     kind, (_, *buffers) = column.type, column.buffers()
     if str(kind).startswith("fixed"):
-        rows = np.frombuffer(buffers[0] or b"", np.uint8)  # and Arrow's padding
+        rows = np.frombuffer(buffers[0] or b"", np.uint8)  # with Arrow's padding
         return rows[: len(column) * kind.byte_width].reshape(len(column), kind.byte_width)
     if str(kind).startswith("uint"):
         return column.to_numpy()
@@ -231,7 +231,7 @@ def _values(column: Any) -> Any:
 def _checked(
     found: dict[str, Any], metadata: list[tuple[int, bytes]], place: str
 ) -> DumpedDocuments:
-    """Return documents of columns by their names; CorruptError for what cannot be."""
+    """Return the documents from columns by name; CorruptError for impossible values."""
     ids, states, grains = found["id"], found["state"], found["passages"]
     if (states > WEIGHTED).any():
         raise CorruptError(
@@ -259,7 +259,7 @@ def _check_version(name: str, version: int, newest: int) -> None:
 
 @contextmanager
 def _damage_named(source: "_Summed") -> Iterator[None]:
-    """Turn an error of Arrow into a CorruptError; one of the system stays."""
+    """Turn an error of Arrow into a CorruptError; errors of the system pass."""
     try:
         yield
     except (load_arrow("a dump").ArrowException, UnicodeDecodeError, OSError) as error:
@@ -271,23 +271,23 @@ def _damage_named(source: "_Summed") -> Iterator[None]:
 
 
 class _Summed:
-    """A stream whose bytes are counted and summed, as Arrow writes and reads files."""
+    """A stream that counts and sums its bytes, for Arrow to write and read."""
 
     closed = False
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
         self._stream, self.name = stream, name
         self._sum = xxhash.xxh3_64()
-        self.ahead = b""  # bytes that `read` gives again
+        self.ahead = b""  # bytes that the next `read` returns again
         self.at = 0
 
     @property
     def checksum(self) -> bytes:
-        """The XXH3-64 of all bytes so far."""
+        """XXH3-64 of all bytes so far."""
         return self._sum.digest()
 
     def write(self, content: Any) -> None:
-        """Write all of `content`, even if the stream takes only parts at a time."""
+        """Write all of `content`, even if the stream takes it in parts."""
         self._sum.update(content)
         view = memoryview(content)
         while view:
@@ -295,7 +295,7 @@ class _Summed:
             view = view[len(view) if taken is None else taken :]
 
     def read(self, count: int) -> bytes:
-        """Read `count` bytes, or none at the end of the stream; CorruptError for an end between.
+        """Read `count` bytes, or none at the end of the stream; CorruptError for a partial read.
 
         Arrow reads 4 bytes where a stream may end.
         """
@@ -314,7 +314,8 @@ class _Summed:
     def taken(self, count: int) -> bytes:
         """Take `count` bytes from the stream, or all that are left.
 
-        A length can be a lie, so memory is taken only for bytes that have come.
+        A forged length must not exhaust memory, so memory is taken only for bytes that have
+        arrived.
         """
         parts = []
         while count > 0 and (part := self._stream.read(min(count, PART_BYTES))):
@@ -323,14 +324,16 @@ class _Summed:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def flush(self) -> None:
-        """Leave it to the caller to flush the stream."""
+        """Do nothing: the caller flushes the stream."""
 
     def close(self) -> None:
-        """Leave the stream open."""
+        """Do nothing: the stream remains open."""
 
 
-# Version 1: magic | version u32 | zero u32, then frames: kind (4 bytes) | number u32 | payload
-# bytes u64 | XXH3-64 u64 of the payload, seeded by that of the 16 bytes before | payload.
+# Version 1: magic | version u32 | zero u32, then frames.
+#
+# A frame: kind (4 bytes) | number u32 | payload bytes u64 | XXH3-64 u64 of the payload | payload.
+# The checksum is seeded by the XXH3-64 of the 16 bytes before it.
 OLD_MAGIC = b"simdbdmp"
 OLD_KINDS = {b"idft": IDF, b"cali": CALIBRATION, b"note": NOTE}
 OLD_BESIDE = {b"clus": "cluster", b"time": "time", b"pass": "passages", b"feat": "features"}
@@ -368,7 +371,7 @@ def _old_parts(source: _Summed) -> Iterator[DumpPart]:
 
 
 def _old_documents(frames: list[tuple[bytes, bytes]], first: int, place: str) -> DumpedDocuments:
-    """Return the documents of frames; the first frame has the columns of those from `first` on."""
+    """Return the documents of frames; the first has the columns, from the ordinal `first` on."""
     payload, at = frames[0][1], 8
     found: dict[str, Any] = dict.fromkeys(OPTIONAL)
     metadata: list[tuple[int, bytes]] = []
