@@ -1,9 +1,9 @@
-"""Crawl: decides which pages of a crawl are new, over many crawls that use one database.
+"""Crawl: decides which pages of a crawl are new, over many crawls with one database.
 
-A page is stored before it is passed on, so a later copy of it is found, whatever happens to the
-process in between.  Whether a page that was passed on has also been written by the crawler, nobody
-knows after a kill.  So the database names the crawls that have not ended.  A page that such a crawl
-stored is passed on once more when it comes again under its own id; copies of it are not.
+A page is stored before it is passed on, so later copies are found even if the process is killed.
+But after a kill it is unknown whether the crawler has written the pages that were passed on.  So
+the database lists the crawls that have not ended.  If a page of such a crawl comes again under its
+own id, it is passed on once more; copies of it are not.
 """
 
 import secrets
@@ -16,7 +16,7 @@ from simdb.core.matches import Match
 from simdb.core.values import dataclass
 from simdb.database import Database, WriteTransaction, note_seen
 
-# The document that names the crawls which have not ended; without features, it matches nothing.
+# The document that lists unfinished crawls; it has no features, so it matches nothing.
 CRAWLS_ID = b"simdb.compat.crawl"
 RUNNING, CRAWL = "running", "crawl"
 
@@ -35,11 +35,11 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a page is, and the stored page that it matches.
+    """A decision about a page, and the stored page that it matches.
 
-    `kind`: "new"; "changed", since the page with this id was another one; "again", since the crawl
-    that stored it has not ended; "near_duplicate" of another page; "seen", the page itself is
-    stored.
+    `kind` is one of five words.  "new": no stored page is similar.  "changed": the stored page with
+    this id is different.  "again": a crawl that has not ended stored the page.  "near_duplicate":
+    it is similar to another page.  "seen": the page itself is stored.
     """
 
     kind: str
@@ -47,19 +47,19 @@ class Verdict:
 
     @property
     def is_passed(self) -> bool:
-        """Whether the page goes on, and is stored."""
+        """Whether the page is passed on and stored."""
         return self.kind in PASSED
 
 
 class Crawl:
-    """One crawl that stores its pages in a database."""
+    """A crawl that stores its pages in a database."""
 
     def __init__(
         self, database: Database, *, similarity: float | None = None, passes_seen: bool = False
     ) -> None:
-        """Begin a crawl; `passes_seen`: pass on pages of earlier crawls when they come again.
+        """Begin a crawl; `passes_seen`: also pass on pages of earlier crawls that come again.
 
-        `similarity`: the least similarity of a near-duplicate, that of the database if None.
+        `similarity`: the least similarity of a near-duplicate; None takes that of the database.
         """
         self._database = database
         self._similarity = similarity
@@ -70,10 +70,10 @@ class Crawl:
             _set_running(transaction, [*sorted(self._broken), self._name])
 
     def decide(self, pages: Sequence[Page]) -> list[Verdict | InputError]:
-        """Decide about some pages in their order, and store in one commit those that go on.
+        """Decide about pages in their order, and store the pages to pass on in one commit.
 
-        Pages whose ids are new, one after the other, are decided together.  A page that cannot be
-        stored, such as one with an invalid id, gets the error in its place.
+        Consecutive pages with new ids are decided together.  A page that cannot be stored, such as
+        one with an invalid id, gets an error instead of a verdict.
         """
         with self._database.write() as transaction:
             found: list[Verdict | InputError] = []
@@ -88,7 +88,7 @@ class Crawl:
             return found + self._claimed_all(transaction, list(waiting.values()))
 
     def end(self) -> None:
-        """End the crawl: what it passed on has been written."""
+        """End the crawl; all pages that were passed on must have been written."""
         with self._database.write() as transaction:
             _set_running(
                 transaction, [name for name in _running(transaction) if name != self._name]
@@ -104,7 +104,7 @@ class Crawl:
                 [{CRAWL: self._name}] * len(pages), similarity=self._similarity, threads=1,
             )  # fmt: skip
         except InputError:
-            # One of them has no text; the error says which, but the others have verdicts.
+            # A page has no text, and the error names it, but the others need verdicts.
             return [self._decided(transaction, page) for page in pages]
         return [Verdict(NEAR_DUPLICATE, found[0]) if found else Verdict(NEW) for found in claims]
 
@@ -133,7 +133,7 @@ class Crawl:
         return Verdict(kind, match)
 
     def _kind_of(self, transaction: WriteTransaction, id: Id) -> str:
-        """Return what a page is that is stored under its own id: seen, or passed on again."""
+        """Return the kind of a page that is stored under its own id: seen or again."""
         metadata = transaction[id].metadata
         crawl = metadata.get(CRAWL) if isinstance(metadata, dict) else None
         if crawl == self._name:
@@ -142,7 +142,7 @@ class Crawl:
 
 
 def _is_new(transaction: WriteTransaction, page: Page, waiting: dict[Id, Page]) -> bool:
-    """Return whether neither a stored page nor one that waits has the id of a page, a valid one."""
+    """Return whether the id of a page is valid and neither stored nor waiting."""
     try:
         return page.id not in waiting and page.id not in transaction
     except (InputError, TypeError):
@@ -150,7 +150,7 @@ def _is_new(transaction: WriteTransaction, page: Page, waiting: dict[Id, Page]) 
 
 
 def _running(transaction: WriteTransaction) -> list[str]:
-    """Return the names of the crawls that have begun and not ended."""
+    """Return the names of the crawls that have not ended."""
     if CRAWLS_ID not in transaction:
         return []
     metadata: Any = transaction[CRAWLS_ID].metadata

@@ -3,24 +3,24 @@
     from simdb.compat.datasketch import MinHash, MinHashLSH   # was: from datasketch import ...
 
     lsh = MinHashLSH(threshold=0.5, num_perm=128)                       # temporary
-    lsh = MinHashLSH(threshold=0.5, num_perm=128, path="pages.simdb")   # stays on the disk
+    lsh = MinHashLSH(threshold=0.5, num_perm=128, path="pages.simdb")   # kept on disk
     lsh.insert("a", minhash)
     lsh.query(minhash)
 
-The names are `MinHash`, `MinHashLSH`, `sha1_hash32` and `sha1_hash64`.  The index also takes the
-`MinHash`, `LeanMinHash` and `WeightedMinHash` that datasketch itself made.  Hash values, bands and
-candidates are equal to those of datasketch 2.0.  Where datasketch raises ValueError, this module
+The names are `MinHash`, `MinHashLSH`, `sha1_hash32` and `sha1_hash64`.  The index also takes
+`MinHash`, `LeanMinHash` and `WeightedMinHash` objects of datasketch itself.  Hash values, bands and
+candidates are the same as in datasketch 2.0.  Where datasketch raises ValueError, this module
 raises InputError or OptionError, which are subclasses of ValueError.
 
-`MinHashLSH.database` is a simdb database of MinHash signatures, which offers everything else.  For
-each MinHash the index stores the b * r hash values in bands, and repeats the first ones up to a
-multiple of 8.  A pickle of an index with a path holds its path and its mode, but no keys.
-Unpickling opens this directory, and raises NotFoundError if it does not exist.  To back up or move
-such an index, use `lsh.database.copy` or `dump`.  A pickle of a temporary index holds its keys.
+`MinHashLSH.database` is a simdb database of MinHash signatures with all its methods.  For each
+MinHash the index stores the b * r hash values in bands, and repeats the first ones up to a multiple
+of 8.  A pickle of an index with a path holds its path and its mode, but no keys.  Unpickling opens
+this directory, and raises NotFoundError if it does not exist.  To back up or move such an index,
+use `lsh.database.copy` or `dump`.  A pickle of a temporary index holds its keys.
 
 These parts of datasketch are missing: storage in Redis, Cassandra and MongoDB, the asynchronous
-index, the GPU, `hashfunc` of `MinHashLSH`, and all classes that use no index on the disk.
-`hashtables` and `keys` are copies, which change nothing in the index.
+index, the GPU, `hashfunc` of `MinHashLSH`, and all classes that use no index on disk.  `hashtables`
+and `keys` are copies; changing them does not change the index.
 """
 
 import os
@@ -42,7 +42,7 @@ from simdb.database import Database
 
 __all__ = ["MinHash", "MinHashLSH", "sha1_hash32", "sha1_hash64"]
 
-# Classes of datasketch that keep everything in memory, so that a database would change nothing.
+# Classes of datasketch that keep everything in memory, and do not need a database.
 IN_MEMORY = (
     "HNSW", "HyperLogLog", "HyperLogLogPlusPlus", "LeanMinHash", "MinHashLSHBloom",
     "MinHashLSHEnsemble", "MinHashLSHForest", "WeightedMinHash", "WeightedMinHashGenerator",
@@ -56,8 +56,8 @@ class MinHashLSH:
     """An index of MinHash by `b` bands of `r` hash values, with the candidates of datasketch.
 
     With `path` it is a database, and keys are str, bytes, int, float, None or tuples of these.
-    Without `path` it is temporary: it ends when it is closed or nothing refers to it, and a key is
-    any object that a dict accepts as a key.
+    Without `path` it is temporary, and a key is any object that a dict accepts as a key.  A
+    temporary index ends when it is closed or nothing refers to it.
     """
 
     def __init__(
@@ -78,16 +78,41 @@ class MinHashLSH:
     ) -> None:
         """Make a temporary index, or open or create the index at `path`.
 
-        A new index has the b and r of `params`, or else those that datasketch chooses from
-        `threshold` (0.9), `num_perm` (128) and the `weights` (0.5, 0.5) of false positives and
-        false negatives.  It takes MinHash of one `scheme` and one `seed`: a temporary index those
-        of the first MinHash that it gets; an index at a path "affine32" and 1, if they are not
-        given.  The schemes are "affine32", "affine64", "legacy" for MinHash from before datasketch
-        2.0, and "weighted" for WeightedMinHash.
+        An existing index has its own options, and arguments must be equal to them.
 
-        An existing index knows all of these; arguments that are given must be equal to its own.
-        `mode` and `durability` are those of `simdb.open`.  `storage_config` can be {"type":
-        "dict"}, which changes nothing; neither does `prepickle`.  `hashfunc` must be None.
+        Parameters
+        ----------
+        threshold : float, optional
+            The similarity for which datasketch chooses b and r; 0.9 if not given.
+        num_perm : int, optional
+            Number of hash values of a MinHash; 128 if not given.
+        weights : tuple of float, optional
+            The weights of false positives and false negatives in this choice; (0.5, 0.5) if not
+            given.
+        params : tuple of int, optional
+            b and r, instead of the choice by `threshold`, `num_perm` and `weights`.
+        storage_config : dict, optional
+            {"type": "dict"}, which changes nothing.
+        prepickle : bool, optional
+            Changes nothing.
+        hashfunc : None
+            Must be None.
+        path : str or path, optional
+            Directory of the index; a temporary index if not given.
+        scheme : str, optional
+            "affine32", "affine64", "legacy" for MinHash of datasketch before 2.0, or "weighted" for
+            WeightedMinHash.  The default is "affine32"; a temporary index takes that of its first
+            MinHash.
+        seed : int, optional
+            The seed of all MinHash.  The default is 1; a temporary index takes that of its first
+            MinHash.
+        mode, durability : str
+            See `simdb.open`.
+
+        Raises
+        ------
+        OptionError
+            If an argument is invalid, or differs from an existing index.
         """
         check_storage(storage_config, hashfunc)
         bands = row_form.chosen_bands(threshold, num_perm, weights, params)
@@ -118,7 +143,7 @@ class MinHashLSH:
         """The database, for queries by similarity, pairs, clusters, `check` and `compact`.
 
         A temporary index moves all its keys into a temporary database.  Only read it, since the
-        index does not see other changes.  A key that is not str, bytes or int is a number there.
+        index does not see other changes.  Keys other than str, bytes and int are numbers there.
         """
         if self._rows is None and None in self._given:
             raise InputError(
@@ -129,27 +154,27 @@ class MinHashLSH:
 
     @property
     def h(self) -> int:
-        """The num_perm that was given, or else the number of hash values in bands."""
+        """The given num_perm, or the number of hash values in bands."""
         return self._num_perm or self.b * self.r
 
     @property
     def scheme(self) -> str | None:
-        """The scheme of the MinHash in the index; None until a temporary index has got one."""
+        """Scheme of the MinHash in the index; None until a temporary index gets one."""
         return self._given[0] if self._rows is None else self._rows.form.scheme
 
     @property
     def seed(self) -> int | None:
-        """The seed of the MinHash in the index; None until a temporary index has got one."""
+        """Seed of the MinHash in the index; None until a temporary index gets one."""
         return self._given[1] if self._rows is None else self._rows.form.seed
 
     @property
     def keys(self) -> dict[Any, list[bytes]]:
-        """A copy: each key with its hash values, the bytes of each band as in datasketch."""
+        """A copy of all keys, each with the hash values of its bands as bytes, as in datasketch."""
         return dict(self._entries())
 
     @property
     def hashtables(self) -> list[dict[bytes, set[Any]]]:
-        """A copy: for each band, the keys with each hash value, as datasketch's bytes."""
+        """A copy of the tables: for each band, the keys by their hash values as bytes."""
         tables: list[dict[bytes, set[Any]]] = [{} for _ in range(self.b)]
         for key, bands in self._entries():
             for band, table in zip(bands, tables, strict=True):
@@ -157,9 +182,9 @@ class MinHashLSH:
         return tables
 
     def insert(self, key: Any, minhash: Any, check_duplication: bool = True) -> None:
-        """Insert a MinHash, of this module or of datasketch, with a key; at a path, commit.
+        """Insert a MinHash of this module or of datasketch under a key; with a path, commit.
 
-        Raises InputError if the key exists; without `check_duplication`, replaces its MinHash.
+        InputError if the key exists; without `check_duplication`, its MinHash is replaced.
         """
         id, row = self.take(key, minhash)
         one = {id: row}
@@ -169,7 +194,7 @@ class MinHashLSH:
             raise InputError(_taken(key)) from None
 
     def insert_many(self, keys: Iterable[Any], minhashes: Iterable[Any]) -> int:
-        """Insert many MinHash, all or none, with one commit; return their number."""
+        """Insert many MinHash, all or none, in one commit; return their number."""
         listed = list(keys)
         rows = [self._row(each, is_new=True) for each in minhashes]
         if len(listed) != len(rows):
@@ -187,17 +212,17 @@ class MinHashLSH:
         return len(new)
 
     def query(self, minhash: Any) -> list[Any]:
-        """Return the keys of all stored MinHash that agree with this one in at least one band."""
+        """Return the keys of all stored MinHash that agree with this one in any band."""
         return self._decoded(self._found(minhash))
 
     def query_b(self, minhash: Any, b: int) -> list[Any]:
-        """Return the keys of all stored MinHash that agree in at least one of the first b bands."""
+        """Return the keys of all stored MinHash that agree in any of the first `b` bands."""
         if not 0 < b <= self.b:
             raise InputError(f"b must be from 1 to {self.b}, the bands of the index, got {b}")
         return self._decoded(self._found(minhash, b))
 
     def query_many(self, minhashes: Iterable[Any]) -> list[list[Any]]:
-        """Return the result of `query` for each of many MinHash; faster than one by one."""
+        """Return the result of `query` for each of many MinHash, faster than one by one."""
         return self._query_rows([self._row(each) for each in minhashes])
 
     def add_to_query_buffer(self, minhash: Any) -> None:
@@ -211,7 +236,7 @@ class MinHashLSH:
         return list(set.intersection(*found)) if found else []
 
     def remove(self, key: Any) -> None:
-        """Remove a key; at a path, commit.  Raise InputError if it does not exist."""
+        """Remove a key; with a path, commit.  InputError if it does not exist."""
         id = self.find_id(key)
         if id is None:
             raise InputError(_unknown(key))
@@ -229,7 +254,7 @@ class MinHashLSH:
         return DeletionSession(self, buffer_size)
 
     def merge(self, other: "MinHashLSH", check_overlap: bool = False) -> None:
-        """Insert all keys of another index, with one commit.
+        """Insert all keys of another index in one commit.
 
         A key in both indexes gets the MinHash of `other`; with `check_overlap` it raises
         InputError.
@@ -257,11 +282,11 @@ class MinHashLSH:
         return self._rows is None or len(self._rows) == 0
 
     def get_counts(self) -> list[dict[bytes, int]]:
-        """Return for each band how many keys have each hash value, as datasketch's bytes."""
+        """Return the number of keys for each hash value (bytes as in datasketch) of each band."""
         return [{band: len(keys) for band, keys in table.items()} for table in self.hashtables]
 
     def get_subset_counts(self, *keys: Any) -> list[dict[bytes, int]]:
-        """Return the result of `get_counts` for some keys only; ignore unknown keys."""
+        """Return the result of `get_counts` for only these keys; unknown keys are ignored."""
         counts: list[Counter[bytes]] = [Counter() for _ in range(self.b)]
         ids = [self._keys.find(key) for key in keys]
         for _, bands in self._entries([id for id in dict.fromkeys(ids) if id is not None]):
@@ -275,12 +300,12 @@ class MinHashLSH:
         return self._adopted().form.signature(row)
 
     def close(self) -> None:
-        """Close the database, or forget all keys of a temporary index; closing again is allowed."""
+        """Close the database, or forget the keys of a temporary index."""
         if self._rows is not None:
             self._rows.close()
 
     def take(self, key: Any, minhash: Any) -> tuple[Id, Row]:
-        """Return the id and the row of minima of a key and its MinHash; sessions use this."""
+        """Return the id and the row of minima for a key and its MinHash; used by sessions."""
         row = self._row(minhash, is_new=True)
         return self._keys.encode(key), row
 
@@ -290,11 +315,11 @@ class MinHashLSH:
         return id if id is not None and self._rows is not None and id in self._rows else None
 
     def write(self, new: dict[Id, Row], replacing: dict[Id, Row]) -> None:
-        """Insert rows by id; sessions use this.  Raises ExistsError if a new id exists."""
+        """Insert rows by id; used by sessions.  ExistsError if a new id exists."""
         self._adopted().write(new, replacing)
 
     def delete(self, ids: list[Id]) -> None:
-        """Delete the rows of ids; sessions use this.  Raises NotFoundError for unknown ids."""
+        """Delete the rows of ids; used by sessions.  NotFoundError for unknown ids."""
         self._adopted().delete(ids)
         for id in ids:
             self._keys.forget(id)
@@ -336,7 +361,7 @@ class MinHashLSH:
             self._adopted(self._given).write(dict(zip(ids, state["rows"], strict=True)), {})
 
     def _row(self, minhash: Any, is_new: bool = False) -> Row:
-        """Return the row of a MinHash; with `is_new`, an index without a scheme adopts its own."""
+        """Return the row of a MinHash; with `is_new`, a temporary index may adopt its scheme."""
         if self._rows is not None:
             return self._rows.form.row(minhash)
         row = self._form(*row_form.kind_of(minhash)).row(minhash)
@@ -345,14 +370,14 @@ class MinHashLSH:
         return row
 
     def _adopted(self, kind: tuple[Any, Any] | None = None) -> TemporaryRows | DatabaseRows:
-        """Return the rows; those of a new temporary index get a scheme and seed, once."""
+        """Return the rows; new rows of a temporary index get the scheme and seed `kind`."""
         if self._rows is None:
             assert kind is not None
             self._rows = TemporaryRows(self._form(*kind))
         return self._rows
 
     def _form(self, scheme: str, seed: int) -> row_form.RowForm:
-        """Return the form of a temporary index, whose given scheme and seed come first."""
+        """Return the form of a temporary index; its given scheme and seed take precedence."""
         known_scheme, known_seed = self._given
         return row_form.RowForm(
             scheme if known_scheme is None else known_scheme,
@@ -373,7 +398,7 @@ class MinHashLSH:
         return [self._keys.decode(id) for id in ids]
 
     def _entries(self, ids: list[Id] | None = None) -> Iterator[tuple[Any, list[bytes]]]:
-        """Yield keys, all or some, each with its hash values in bands."""
+        """Yield keys with their hash values in bands; `ids`: only these."""
         if self._rows is None:
             return
         for part, rows in self._rows.parts(ids):
@@ -410,13 +435,13 @@ class Session:
     """A buffer for an index, which is committed at the end of `with`."""
 
     def __init__(self, index: MinHashLSH, buffer_size: int) -> None:
-        """Take the index; `buffer_size`: how much is committed at a time."""
+        """Use an index; `buffer_size`: number of changes in a commit."""
         if buffer_size < 1:
             raise OptionError(f"buffer_size must be 1 or more, got {buffer_size}")
         self._index, self._size = index, buffer_size
 
     def close(self) -> None:
-        """Commit the buffer and empty it; the session stays usable."""
+        """Commit the buffer and empty it; the session remains usable."""
         raise NotImplementedError
 
     def __enter__(self: Kind) -> Kind:
@@ -442,7 +467,7 @@ class InsertionSession(Session):
         is_stored = check_duplication and self._index.find_id(key) is not None
         id, row = self._index.take(key, minhash)
         if not check_duplication:
-            # The key can be in the buffer, too.
+            # The key may also be in the buffer.
             self._new.pop(id, None)
             self._replacing[id] = row
         elif is_stored or id in self._new or id in self._replacing:
@@ -453,7 +478,7 @@ class InsertionSession(Session):
             self.close()
 
     def close(self) -> None:
-        """Commit the buffer and empty it; the session stays usable."""
+        """Commit the buffer and empty it; the session remains usable."""
         new, self._new = self._new, {}
         replacing, self._replacing = self._replacing, {}
         if not new and not replacing:
@@ -482,7 +507,7 @@ class DeletionSession(Session):
             self.close()
 
     def close(self) -> None:
-        """Commit the buffer and empty it; the session stays usable."""
+        """Commit the buffer and empty it; the session remains usable."""
         ids, self._ids = self._ids, {}
         if ids:
             self._index.delete(list(ids))
@@ -499,7 +524,10 @@ def _unknown(key: Any) -> str:
 
 
 def __getattr__(name: str) -> object:
-    """Raise an error that says where a class of datasketch is; Python would hide AttributeError."""
+    """Raise an error that says where to find a class of datasketch.
+
+    It is an ImportError, since Python replaces the message of an AttributeError.
+    """
     if name in IN_MEMORY:
         raise ImportError(
             f"simdb has no {name}, because it uses no database; use `from datasketch import {name}`"

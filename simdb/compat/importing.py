@@ -1,9 +1,9 @@
-"""Importing: reads a pickle of datasketch, and makes a database of it.
+"""Importing: reads a pickle of datasketch and makes a database from it.
 
 A pickle is a program that can call any function it names.  Here, the few names that datasketch and
-numpy write mean harmless classes and functions of this module.  Any other name raises InputError,
-and nothing is imported.  The base class is Python's unpickler in Python, since the one in C
-allocates memory for some lengths before it has read the bytes.
+numpy write stand for harmless classes and functions of this module.  Any other name raises
+InputError, and nothing is imported.  The base class is Python's unpickler written in Python, since
+the C version allocates memory for some lengths before it has read the bytes.
 """
 
 import io
@@ -32,9 +32,10 @@ UNFINISHED = ".importing"
 WITHOUT_VALUES = (
     "a band holds no hash values; an index that was made with hashfunc= does not store them"
 )
-# Memory limit for the hash values of a file: the larger of a fixed size and 16 times the file.
+# Memory limit for the hash values of a file: 64 MB or 16 times the file, whichever is larger.
 VALUES_BYTES, VALUES_TIMES = 1 << 26, 16
-# The head of a LeanMinHash: seed and number of values.  If this is negative, the scheme follows.
+# The head of a LeanMinHash: seed and number of values.  A negative number means that the scheme
+# follows.
 LEAN_HEAD = struct.Struct("=qi")
 LEAN_SCHEMES = {1: AFFINE32, 2: AFFINE64}
 NUMBERS = ("u4", "u8", "i4", "i8")
@@ -65,12 +66,41 @@ def import_datasketch(
     seed: int | None = None,
     hashfuncs: Collection[str] = (),
 ) -> Imported:
-    """Make a new database from a pickled MinHashLSH, or a dict or list of MinHash, all or nothing.
+    """Make a new database from a pickled MinHashLSH, or a dict or list of MinHash.
 
-    A MinHashLSH has its own bands but does not store its `seed`, which is 1 if not given.  MinHash
-    store their seed, and get bands for `threshold` (0.9) or by `params`, b and r.  `read_pickle`
-    describes `hashfuncs`.  Open the database with `MinHashLSH(path=)`.  Raises InputError for a
-    pickle that cannot be imported, and ExistsError if there is a database at `path`.
+    Either all documents are stored, or no database is made.  Open the database with
+    `MinHashLSH(path=)`.
+
+    Parameters
+    ----------
+    source : str
+        Path of the pickle.
+    path : str or path
+        Directory of the new database.
+    threshold : float, optional
+        The similarity for which datasketch chooses bands; 0.9 if not given.  A MinHashLSH has its
+        own bands, and does not take it.
+    params : tuple of int, optional
+        The numbers of bands and of rows, instead of `threshold`.
+    seed : int, optional
+        The seed of a MinHashLSH, which does not store it; 1 if not given.  MinHash store their
+        seed.
+    hashfuncs : collection of str
+        Names of hash functions that the pickle may mention; see `read_pickle`.
+
+    Returns
+    -------
+    Imported
+        The number of documents and the options of the database.
+
+    Raises
+    ------
+    InputError
+        If the pickle cannot be imported.
+    OptionError
+        If an argument does not fit the pickle, or no database can have the bands.
+    ExistsError
+        If there is a database at `path`.
     """
     found = read_pickle(source, hashfuncs)
     if found.bands is not None and (threshold is not None or params is not None):
@@ -89,7 +119,7 @@ def import_datasketch(
         with database.open(directory, "x", options=options, durability="process") as made:
             return made.insert_many(found.keys, signatures)
 
-    # Raises for what cannot be stored, before a database is made.
+    # Raise for keys that cannot be stored before a database is made.
     EncodedIds(found.keys).check_distinct()
     signatures = form.signatures(found.values)
     count = made_beside(os.fsdecode(path), UNFINISHED, fill)
@@ -100,7 +130,8 @@ def import_datasketch(
 class Pickled:
     """The content of a pickle: hash values uint64[n, k] by key, of one scheme and seed.
 
-    For an index, `bands` are its b and r, k is b * r, and the seed is None, as it is not stored.
+    For an index, `bands` are its b and r, k is b * r, and the seed is None, because it is not
+    stored.
     """
 
     keys: list[Any]
@@ -113,8 +144,8 @@ class Pickled:
 def read_pickle(path: str, hashfuncs: Collection[str] = ()) -> Pickled:
     """Return the MinHash in a pickled MinHashLSH, dict, list of pairs or list (keys 0, 1, 2 ...).
 
-    `hashfuncs` are names, "package.function", of hash functions that the pickle can mention; they
-    are not imported.  Raises InputError for any other name or content.
+    `hashfuncs` are names, "package.function", of hash functions that the pickle may mention; they
+    are not imported.  Any other name or content raises InputError.
     """
     content = Path(path).read_bytes()
     try:
@@ -231,7 +262,7 @@ def _is_count(value: Any) -> bool:
 
 
 class PickledState:
-    """The state of an object of datasketch, instead of the object."""
+    """The state of an object of datasketch, in place of the object."""
 
     __slots__ = ("state",)
 
@@ -280,7 +311,7 @@ class StoredDtype(PickledState):
     __slots__ = ("name",)
 
     def __init__(self, name: Any, *rest: Any) -> None:
-        """Take the name, such as "u8"; ignore the other arguments that numpy writes."""
+        """Keep the name, such as "u8"; ignore the other arguments that numpy writes."""
         super().__init__()
         self.name = name
 
@@ -300,7 +331,7 @@ class StoredArray(PickledState):
     __slots__ = ()
 
     def row(self) -> Array:
-        """Return the numbers of an array of one dimension."""
+        """Return the numbers of a one-dimensional array."""
         _, shape, dtype, _, content = self.state
         row: Array = dtype.decode(content)
         if shape != (len(row),):
@@ -309,7 +340,7 @@ class StoredArray(PickledState):
 
 
 class _Function:
-    """A safe function, instead of one that the pickle names."""
+    """A safe function, in place of a function that the pickle names."""
 
     __slots__ = ("_call",)
 
@@ -347,13 +378,13 @@ def _number(dtype: Any, content: Any) -> int:
 
 
 def _encode(text: Any, *rest: Any) -> bytes:
-    """Return bytes, which the oldest pickle protocols write as text."""
+    """Return bytes that the oldest pickle protocols write as text."""
     if not isinstance(text, str):
         raise InputError("bytes are not made from text")
     return text.encode("latin-1")
 
 
-# In place of a method or a hash function that is not needed.
+# Replaces methods and hash functions that are not needed.
 _NOTHING = _Function(lambda *arguments: None)
 _NUMPY_MULTIARRAY = {
     "_reconstruct": _Function(lambda *arguments: StoredArray()), "scalar": _Function(_number),
@@ -392,12 +423,12 @@ class Unpickler(pickle._Unpickler):
     dispatch: ClassVar[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
 
     def __init__(self, file: io.BytesIO, hashfuncs: Collection[str]) -> None:
-        """Read a whole file in memory; `hashfuncs` are names that are accepted but not imported."""
+        """Read from a file in memory; `hashfuncs`: names to accept without importing them."""
         super().__init__(file)
         self._hashfuncs = frozenset(hashfuncs)
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return the harmless class or function that a name means here."""
+        """Return the harmless class or function that stands for a name here."""
         if name in (known := NAMES.get(module, {})):
             return known[name]
         if f"{module}.{name}" in self._hashfuncs:
@@ -408,20 +439,20 @@ class Unpickler(pickle._Unpickler):
         )
 
     def get_extension(self, code: int) -> None:
-        """Refuse names that are given as numbers."""
+        """Refuse names that are given as extension codes."""
         raise InputError(f"the pickle names the extension {code}; it was not imported")
 
     def load_bytearray8(self) -> None:
-        """Read the bytes before memory is allocated for them."""
+        """Read the bytes before allocating memory for them."""
         (length,) = struct.unpack("<Q", self.read(8))  # type: ignore[attr-defined]
         self.append(bytearray(self.read(length)))  # type: ignore[attr-defined]
 
     dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8
 
     def _check_keys_first(self, opcode: bytes, keys: slice) -> None:
-        """Run an opcode that puts `keys` of the stack into a dict or set; refuse tuples.
+        """Run an opcode that puts `keys` of the stack into a dict or set, unless a key is a tuple.
 
-        Hashing a deeply nested tuple would end the process.
+        Hashing a deeply nested tuple would crash the process.
         """
         if any(isinstance(key, tuple) for key in self.stack[keys]):  # type: ignore[attr-defined]
             raise InputError("a key is a tuple; keys must be str, bytes or int")

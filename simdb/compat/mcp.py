@@ -1,7 +1,7 @@
 """MCP: a database as the memory of agents, by tools of the Model Context Protocol.
 
-`server_of` makes the server of an open database, which `simdb mcp` runs.  The texts of the tools
-are for a model that has never heard of simdb; documents are notes there.
+`server_of` makes the server of an open database, which `simdb mcp` runs.  The descriptions of the
+tools are for a model that has never heard of simdb; they call documents notes.
 """
 
 import json
@@ -28,7 +28,7 @@ INSTRUCTIONS = (
     " remembering: it stores the note, or shows the stored note that says the same. Call nearest"
     " to recall what is stored about something."
 )
-# Number of nearest notes that are compared first; more if all of them are similar enough.
+# Number of nearest notes to compare first; if all are similar enough, more are compared.
 COMPARED = 10
 LIMIT_MAX = 100
 Row = dict[str, Any]
@@ -40,10 +40,10 @@ Limit = Annotated[int, Field(ge=1, le=LIMIT_MAX, description="The most results t
 def server_of(
     database: Database, *, read_only: bool = False, where: dict[str, Any] | None = None
 ) -> MCPServer:
-    """Return a server with the tools of a database; `read_only`: without the one that stores.
+    """Return a server with the tools of a database; `read_only`: without the storing tool.
 
-    `where`: values of fields that all notes of the agent have; it sees no others.  Raises
-    OptionError for a database without texts.
+    `where`: values of fields that all notes of the agent have; it sees no others.  OptionError for
+    a database without texts.
     """
     if not database.options.texts:
         raise OptionError(
@@ -65,7 +65,7 @@ def server_of(
 
 
 def _told(tool: Callable[..., Row]) -> Callable[..., Row]:
-    """Return a tool whose errors are tool errors, with the same words."""
+    """Wrap a tool so that its errors become tool errors with the same words."""
 
     @wraps(tool)
     def told(**arguments: Any) -> Row:
@@ -80,7 +80,7 @@ def _told(tool: Callable[..., Row]) -> Callable[..., Row]:
 
 
 class _Notes:
-    """The tools: a method each, with the name and the text that a model sees."""
+    """The tools: a method each, with the name and the description that a model sees."""
 
     def __init__(self, database: Database, where: dict[str, Any] | None) -> None:
         self._database, self._where = database, where
@@ -123,11 +123,11 @@ class _Notes:
         return {"is_duplicate": bool(same), "matches": same}
 
     def nearest(self, text: Note, k: Limit = 5) -> Row:
-        """Find the stored notes whose words are most like this text, however like they are.
+        """Find the stored notes whose words are most similar to this text, at any similarity.
 
-        Use it to recall what is known: nearest(text="where does the user live").  Words decide,
-        not meanings.  Returns {"notes": [...]} with id, similarity from 0 to 1, text and metadata,
-        the most similar first.
+        Use it to recall what is known: nearest(text="where does the user live").  Words decide, not
+        meanings.  Returns {"notes": [...]} with id, similarity from 0 to 1, text and metadata, the
+        most similar first.
         """
         with self._database.read() as state:
             return {"notes": _shown(state, self._near(state, text, k))}
@@ -135,8 +135,8 @@ class _Notes:
     def find_clusters(self, limit: Limit = 20) -> Row:
         """Find groups of stored notes that say nearly the same, for tidying up.
 
-        Returns {"clusters": [[note, ...], ...], "count": ...}: the largest groups, and how many
-        groups there are.
+        Returns {"clusters": [[note, ...], ...], "count": ...}: the largest groups, and the number
+        of all groups.
         """
         with self._database.read() as state:
             found = list(_agreeing(state, state.find_clusters(where=self._where)))
@@ -149,10 +149,11 @@ class _Notes:
         id: NoteId | None = None,
         other_text: Annotated[str | None, Field(description="A second note, not stored.")] = None,
     ) -> Row:
-        """Say why a note says the same as another one or not: as a stored one, or as another text.
+        """Explain whether and why a note says the same as another note.
 
-        Give `id` or `other_text`.  Returns is_duplicate, the similarity and the threshold it must
-        reach, the words that only one of the two notes has, and the reason in words.
+        Give `id` for a stored note, or `other_text` for any text.  Returns is_duplicate, the
+        similarity and the threshold it must reach, the words that only one of the two notes has,
+        and the reason in words.
         """
         if (id is None) == (other_text is None):
             raise OptionError("give id or other_text, one of the two")
@@ -178,7 +179,7 @@ class _Notes:
         }  # fmt: skip
 
     def stats(self) -> Row:
-        """Return how many notes are stored, the bytes they take, and the similarity of the same."""
+        """Return the number of stored notes, their size in bytes, and the similarity threshold."""
         found = self._database.stats()
         return {
             "notes": found.document_count,
@@ -189,7 +190,7 @@ class _Notes:
     def _same(self, state: Snapshot | WriteTransaction, text: str) -> list[Row]:
         """Return the stored notes that say the same as a text, the most similar first.
 
-        If all of the nearest are similar enough, more of them are, too.
+        If all of the nearest notes are similar enough, more notes are compared.
         """
         facts, least, k = NoteFacts.of(text), self._database.options.similarity, COMPARED
         near = self._near(state, text, k)
@@ -204,7 +205,7 @@ class _Notes:
 
 
 def _agreeing(state: Snapshot, clusters: Iterable[Cluster[Any]]) -> Iterator[list[Row]]:
-    """Yield the notes of clusters that agree with the first of them, two or more."""
+    """Yield groups of two or more notes that are in the same cluster and agree."""
     for cluster in clusters:
         groups: list[tuple[NoteFacts, list[Row]]] = []
         for row in _rows(state, cluster.ids):
@@ -217,13 +218,13 @@ def _agreeing(state: Snapshot, clusters: Iterable[Cluster[Any]]) -> Iterator[lis
 
 
 def _shown(state: Snapshot | WriteTransaction, found: Sequence[Match[Any]]) -> list[Row]:
-    """Return what a model sees of notes that were found."""
+    """Return the rows that a model sees for the notes that were found."""
     rows = _rows(state, [each.id for each in found])
     return [row | {"similarity": each.similarity} for row, each in zip(rows, found, strict=True)]
 
 
 def _rows(state: Snapshot | WriteTransaction, ids: Sequence[Any]) -> list[Row]:
-    """Return what a model sees of stored notes, with each text read once; bytes as hexadecimal."""
+    """Return the rows that a model sees for stored notes; bytes as hexadecimal digits."""
     notes = zip(state.get_many(ids), state.texts_many(ids), strict=True)
     rows = [{"id": note.id, "text": text, "metadata": note.metadata} for note, text in notes]
     shown: list[Row] = json.loads(json.dumps(rows, default=bytes.hex))

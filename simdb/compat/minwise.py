@@ -1,10 +1,10 @@
 """MinHash of datasketch, with the same hash values, bit for bit.
 
 A value is hashed to 32 bits (64 in "affine64") with SHA-1 or a function of the caller.  Hash value
-i of a set is the minimum of a_i h + b_i over all its hashes h.  "affine32" and "affine64", the
-schemes of datasketch 2.0, first mix h with the finaliser of MurmurHash3 and compute mod 2^32 and
-mod 2^64, with odd a_i.  "legacy", the scheme of all earlier versions, takes the low 32 bits of
-(a_i h + b_i mod 2^64) mod 2^61 - 1.  The a_i and b_i come from `numpy.random.RandomState(seed)`,
+i of a set is the minimum of a_i h + b_i over the hashes h of all its values.  There are three
+schemes.  "affine32" and "affine64" of datasketch 2.0 first mix h with the finaliser of MurmurHash3
+and compute modulo 2^32 and 2^64, with odd a_i.  "legacy" of earlier versions takes the low 32 bits
+of (a_i h + b_i mod 2^64) mod 2^61 - 1.  The a_i and b_i come from `numpy.random.RandomState(seed)`,
 whose stream numpy has frozen.
 """
 
@@ -25,7 +25,7 @@ DTYPES: dict[str, Any] = {AFFINE32: np.uint32, AFFINE64: np.uint64, LEGACY: np.u
 LARGEST = {AFFINE32: 2**32 - 1, AFFINE64: 2**64 - 1, LEGACY: 2**32 - 1}
 GPU_MODES = ("disable", "detect")
 MERSENNE_PRIME = 2**61 - 1
-# Products computed at a time, so that they fit in the cache.
+# Products in a batch, which fit in the cache.
 PRODUCTS = 1 << 15
 # Shift, multiplier, shift, multiplier, shift of the finaliser of MurmurHash3.
 MIXING: dict[str, tuple[int, int, int, int, int]] = {
@@ -47,7 +47,7 @@ def sha1_hash64(data: bytes) -> int:
     return int.from_bytes(hashlib.sha1(data, usedforsecurity=False).digest()[:8], "little")
 
 
-# For these hash functions all digests are made at once; the number is the bytes used of each.
+# For these hash functions all digests are computed together; the number is the bytes used of each.
 DIGEST_BYTES = 20
 DIGESTED = ((sha1_hash32, 4), (sha1_hash64, 8))
 
@@ -69,11 +69,33 @@ class MinHash:
         permutations: Any = None,
         scheme: str | None = None,
     ) -> None:
-        """Make the MinHash of an empty set, or take `hashvalues` that were made with `scheme`.
+        """Make the MinHash of an empty set, or from hash values.
 
-        `hashfunc` hashes an added value to 32 bits, or to 64 bits in scheme "affine64".
-        `permutations`: the a_i and b_i, if they do not come from `seed`.  `gpu_mode` can be
-        "disable" or "detect", and `hashobj` anything; both change nothing.
+        Parameters
+        ----------
+        num_perm : int, default 128
+            Number of hash values.
+        seed : int, default 1
+            Seed of the permutations.
+        gpu_mode : {"disable", "detect"}, default "disable"
+            Changes nothing.
+        hashfunc : callable, optional
+            Function that hashes an added value to 32 bits, or to 64 bits in scheme "affine64";
+            SHA-1 if not given.
+        hashobj : object, optional
+            Deprecated in datasketch; changes nothing.
+        hashvalues : array_like, optional
+            Hash values that were made with `scheme`.
+        permutations : array_like, optional
+            The a_i and b_i, if they do not come from `seed`.
+        scheme : {"affine32", "affine64", "legacy"}, optional
+            How values are hashed; "affine32" if not given.  It is needed with `hashvalues` and
+            `permutations`.
+
+        Raises
+        ------
+        OptionError
+            If an argument is invalid, or `scheme` is missing.
         """
         if gpu_mode not in GPU_MODES:
             raise OptionError(
@@ -136,7 +158,7 @@ class MinHash:
         return float(float(len(self)) / np.sum(shares) - 1.0)
 
     def merge(self, other: "MinHash") -> None:
-        """Turn this MinHash into that of the union of both sets."""
+        """Turn this MinHash into the MinHash of the union of both sets."""
         self._check_alike(other)
         self.hashvalues = np.minimum(other.hashvalues, self.hashvalues)
 
@@ -149,7 +171,7 @@ class MinHash:
         return bool((self.hashvalues == LARGEST[self.scheme]).all())
 
     def clear(self) -> None:
-        """Turn this MinHash into that of an empty set."""
+        """Turn this MinHash into the MinHash of an empty set."""
         self.hashvalues = np.full(len(self), LARGEST[self.scheme], DTYPES[self.scheme])
 
     def copy(self) -> "MinHash":
@@ -229,7 +251,7 @@ class MinHash:
 
 
 def fitting(values: Any, scheme: str, name: str, most: int | None = None) -> Values:
-    """Return whole numbers as an array of the scheme's type; raise InputError if one changes."""
+    """Return whole numbers as an array of the scheme's type; InputError if one does not fit."""
     given = np.asarray(values, None if isinstance(values, np.ndarray) else object)
     largest = min(most or LARGEST[scheme], np.iinfo(DTYPES[scheme]).max)
     is_whole = given.dtype.kind in "iu" or all(
@@ -269,12 +291,12 @@ def _permutations(scheme: str, seed: int, count: int) -> Values:
         halves = stream.randint(0, 1 << (width - 1), count, dtype=dtype)
         increments = stream.randint(0, 1 << width, count, dtype=dtype)
         made = np.array([halves * dtype(2) + dtype(1), increments])
-    made.flags.writeable = False  # shared by all MinHash of one seed
+    made.flags.writeable = False  # shared by all MinHash with this seed
     return made
 
 
 def _given_permutations(permutations: Any, scheme: str) -> Values:
-    """Return the caller's a_i and b_i after checking them."""
+    """Check and return the caller's a_i and b_i."""
     if len(permutations) != 2:
         raise OptionError(f"permutations= must have two rows, a_i and b_i, got {len(permutations)}")
     made = np.array([fitting(row, scheme, "permutations", 2**64 - 1) for row in permutations])

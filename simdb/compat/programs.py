@@ -1,8 +1,8 @@
 """Programs `simhash-find-all` and `simhash-find-clusters`, with the flags of simhash-cpp.
 
 They read one decimal hash per line and write one JSON array per line: both hashes of a pair, the
-smaller one first, or all hashes of a cluster.  Repeated hashes count once.  The flags are parsed by
-argparse, not click, since only argparse accepts all their forms (`-b6`, `--dist 3`).
+smaller one first, or all hashes of a cluster.  Repeated hashes count once. argparse parses the
+flags, not click, since only argparse accepts all their forms (`-b6`, `--dist 3`).
 """
 
 import argparse
@@ -25,7 +25,7 @@ from simdb.plan import check_arrangement
 
 STANDARD = "-"
 WHOLE_NUMBER = re.compile("0*[1-9][0-9]{0,8}", re.ASCII)
-NUMBERS_WRITTEN = 1 << 14  # per write
+NUMBERS_WRITTEN = 1 << 14  # numbers in a write
 # Exit codes of simhash-cpp, except BAD_LINE: simhash-cpp aborts at an invalid line.
 USAGE, BLOCKS, DISTANCE, INPUT, OUTPUT, ARRANGEMENT, UNREADABLE, UNWRITABLE = range(1, 9)
 BAD_LINE = 9
@@ -46,7 +46,7 @@ class Stop(Exception):  # noqa: N818
     """An early end of a program, with an exit code and a message."""
 
     def __init__(self, code: int, message: str) -> None:
-        """End with exit code `code`, and print `message` to standard error."""
+        """Prepare to end with exit code `code` and print `message` to standard error."""
         super().__init__(message)
         self.code = code
 
@@ -136,7 +136,7 @@ def _write(path: str, lines: Iterator[U8]) -> None:
                 stream.write(text.data)
             stream.flush()
     except BrokenPipeError as error:
-        # Python still flushes at exit: that goes to the null device.
+        # Python still flushes at exit; send that to the null device.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise Stop(BROKEN_PIPE, "") from error
     except OSError as error:
@@ -144,7 +144,7 @@ def _write(path: str, lines: Iterator[U8]) -> None:
 
 
 def _pair_lines(hashes: U64, blocks: int, distance: int) -> Iterator[U8]:
-    """Yield the lines of all pairs, in the order in which they are found."""
+    """Yield the lines of all pairs in the order in which they are found."""
     for chunk in database.find_all(hashes, blocks, distance).chunks():
         numbers = hashes[np.stack([chunk.left, chunk.right], axis=1).reshape(-1)]
         yield from _pieces(numbers, np.arange(len(numbers)) % 2 == 0)
@@ -158,7 +158,7 @@ def _cluster_lines(hashes: U64, blocks: int, distance: int) -> Iterator[U8]:
 
 
 def _pieces(numbers: U64, starts: Bools) -> Iterator[U8]:
-    """Yield the text of arrays, a few thousand numbers at a time."""
+    """Yield the text of arrays in pieces."""
     for start in range(0, len(numbers), NUMBERS_WRITTEN):
         stop = start + NUMBERS_WRITTEN
         is_last = stop >= len(numbers) or bool(starts[stop])
@@ -166,7 +166,7 @@ def _pieces(numbers: U64, starts: Bools) -> Iterator[U8]:
 
 
 def read_numbers(stream: BinaryIO) -> Iterator[U64]:
-    """Yield the numbers of a text in order, in arrays; raise InputError for an invalid line.
+    """Yield the numbers of a text in order, in arrays; InputError for an invalid line.
 
     A line holds a whole number below 2**64 in digits, and possibly spaces around it.  With a minus
     sign it is the number with the same 64 bits in two's complement, like C's strtoull.  Blank lines
@@ -188,7 +188,7 @@ def read_numbers(stream: BinaryIO) -> Iterator[U64]:
 def write_arrays(numbers: U64, starts: Bools, *, is_closed: bool) -> U8:
     """Return lines of JSON arrays, `[1, 2]`, in ASCII; an array begins wherever `starts` is true.
 
-    `is_closed`: the last array ends here.  If not, a later call can write the rest of it.
+    `is_closed`: the last array ends here.  Otherwise a later call writes the rest of it.
     """
     count = len(numbers)
     cells = np.empty((count, CELLS), np.uint8)
@@ -209,9 +209,9 @@ def write_arrays(numbers: U64, starts: Bools, *, is_closed: bool) -> U8:
 
 
 def _parse(text: bytes, line: int) -> U64:
-    """Return the numbers in whole lines, of which the first is line `line`.
+    """Return the numbers of complete lines, the first of which has the number `line`.
 
-    numpy reads lines of nothing but a number; a block with any other is read line by line.
+    NumPy reads a block whose lines are plain numbers; other blocks are read line by line.
     """
     plain = text.replace(b"\r\n", b"\n") if b"\r" in text else text
     signs = plain.count(b"-")
@@ -221,7 +221,7 @@ def _parse(text: bytes, line: int) -> U64:
     if is_plain:
         kind = np.int64 if signs else np.uint64
         numbers = np.fromstring(plain, kind, sep="\n")
-        # A number that does not fit has become the greatest, and a blank line has none.
+        # A number that does not fit becomes the largest value, and a blank line gives no number.
         if len(numbers) == plain.count(b"\n") and (numbers != np.iinfo(kind).max).all():
             return numbers.view(np.uint64)
     found = (_parse_one(each, at) for at, each in enumerate(text.split(b"\n")[:-1], line))

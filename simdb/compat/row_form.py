@@ -1,21 +1,21 @@
-"""Row form: the bands and the keys of an index, and how hash values of datasketch become minima.
+"""Row form: the bands and keys of an index, and the stored minima for hash values of datasketch.
 
 Datasketch's rule chooses b bands of r rows from a threshold and two weights.  Two documents of
-similarity s become candidates with probability 1 - (1 - s^r)^b.  The area under this curve below
-the threshold counts false positives; the area above the curve, above the threshold, counts false
+similarity s become candidates with probability 1 - (1 - s^r)^b.  Below the threshold, the area
+under this curve counts false positives; above the threshold, the area above the curve counts false
 negatives.  The rule takes the b and r with the least weighted sum.
 
-Hash values are packed into the 32-bit minima that are stored.  In the schemes "affine32" and
-"legacy" a hash value is a minimum.  In "affine64" a hash value, and in "weighted" a pair (k, t),
-becomes two minima.  The pair is first k 2^32 + t, with t mod 2^32.  These 64 bits are mixed by the
-finaliser of MurmurHash3 and cut into halves, the lower half first.  The finaliser is one-to-one, so
-nothing is lost; and as it mixes, two different values agree in a half as rarely as random numbers,
-so that the share of equal minima estimates the similarity.
+Hash values are packed into 32-bit minima for storage.  In the schemes "affine32" and "legacy" a
+hash value is a minimum.  In "affine64" a hash value becomes two minima, and so does a pair (k, t)
+in "weighted".  The pair is first turned into k 2^32 + t, with t mod 2^32.  These 64 bits are mixed
+by the finaliser of MurmurHash3 and cut into halves, the lower half first.  The finaliser is
+one-to-one, so nothing is lost.  Since it mixes, two different values agree in a half as rarely as
+random numbers, so that the share of equal minima estimates the similarity.
 
-A database has ids of str, bytes and int.  A key of one of these types is its own id, and bool and
-float keys that are equal to an int are that int, as in a dict.  Each other key becomes bytes that
-begin with `MARK`.  `WrittenKeys` writes None, float and tuples of keys as Python writes them;
-`NumberedKeys` takes any hashable key, gives it a number and remembers it in memory.
+A database has ids of str, bytes and int.  A key of one of these types is its own id.  A bool or
+float key that is equal to an int is that int, as in a dict.  Each other key becomes bytes that
+begin with `MARK`.  `WrittenKeys` writes None, float and tuples of keys in Python syntax.
+`NumberedKeys` takes any hashable key, gives it a number and keeps it in memory.
 """
 
 import ast
@@ -45,10 +45,10 @@ FAMILY_OF: dict[str, FamilyName] = {
     AFFINE32: "datasketch-affine32", LEGACY: "datasketch-legacy", AFFINE64: "datasketch-affine64",
     WEIGHTED: "datasketch-weighted",
 }  # fmt: skip
-# Databases have at least so many minima, as those of earlier versions, so that both open alike.
+# The least number of minima of a database, as in earlier versions, so that old databases open.
 STORED_LEAST = 16
 SCHEME_OF: dict[str, str] = {family: scheme for scheme, family in FAMILY_OF.items()}
-# The minima of one hash value.
+# Number of minima for a hash value.
 WIDTHS = {AFFINE32: 1, LEGACY: 1, AFFINE64: 2, WEIGHTED: 2}
 INT32 = np.iinfo(np.int32)
 
@@ -64,8 +64,8 @@ NESTED_MOST = 50
 class RowForm:
     """The form of an index by `bands` of `rows` hash values.
 
-    The index takes MinHash of one `scheme` and `seed`, with `length` hash values; if that is None,
-    with as many as the bands need, or more.
+    The index takes MinHash of one `scheme` and `seed`.  They have `length` hash values, or, if that
+    is None, at least the number that the bands need.
     """
 
     scheme: str
@@ -76,18 +76,18 @@ class RowForm:
 
     @MadeOnce
     def options(self) -> Options:
-        """The options of a database of this form; OptionError if no database can have it."""
+        """Options of a database of this form; OptionError if no database can have it."""
         return new_options((self.bands, self.rows), self.scheme, self.seed)
 
     @MadeOnce
     def sketch(self) -> Minhash:
-        """The sketch of a database of this form."""
+        """Sketch of a database of this form."""
         assert isinstance(self.options.sketch, Minhash)
         return self.options.sketch
 
     @MadeOnce
     def fits_database(self) -> bool:
-        """Whether a database can have so many bands and minima."""
+        """Return whether a database can have this number of bands and minima."""
         try:
             return self.options is not None
         except OptionError:
@@ -95,16 +95,16 @@ class RowForm:
 
     @MadeOnce
     def _places(self) -> npt.NDArray[np.intp]:
-        """For each minimum that a database stores, the place of the one that it repeats.
+        """Position in a row for each stored minimum, since some minima are stored twice.
 
-        These are the minima in bands.  Their number is a multiple of 8, so the first minima fill
-        the rest; this does not bias the estimated similarity.
+        Only the minima in bands are stored.  Their number is rounded up to a multiple of 8 by
+        repeating the first minima, which does not bias the estimated similarity.
         """
         return np.arange(self.sketch.permutations) % (self.bands * self.band_minima)
 
     @property
     def band_minima(self) -> int:
-        """The number of minima in a band."""
+        """Number of minima in a band."""
         return self.rows * WIDTHS[self.scheme]
 
     def row(self, minhash: Any) -> U32:
@@ -150,7 +150,7 @@ def form_of(options: Options, length: int | None) -> RowForm | None:
 
 
 def kind_of(minhash: Any) -> tuple[str, int]:
-    """Return the scheme and the seed of a MinHash; raise InputError for any other object."""
+    """Return the scheme and the seed of a MinHash; InputError for any other object."""
     values = getattr(minhash, "hashvalues", None)
     seed = getattr(minhash, "seed", None)
     if not isinstance(values, np.ndarray) or seed is None:
@@ -195,7 +195,7 @@ def chosen_bands(
     weights: tuple[float, float] | None,
     params: tuple[int, int] | None,
 ) -> tuple[int, int]:
-    """Return the b and r that datasketch chooses; raise OptionError for invalid arguments."""
+    """Return the b and r that datasketch chooses; OptionError for invalid arguments."""
     threshold = USUAL_THRESHOLD if threshold is None else threshold
     if not 0 <= threshold <= 1:
         raise OptionError(f"threshold must be from 0 to 1, got {threshold!r}")
@@ -217,7 +217,7 @@ def chosen_bands(
 def choose_bands(
     threshold: float, num_perm: int, false_positive_weight: float, false_negative_weight: float
 ) -> tuple[int, int]:
-    """Return the b and r with the least error; at equal error, the fewest bands, then rows."""
+    """Return the b and r with the least error; at equal error, with the fewest bands, then rows."""
     least, chosen = np.inf, (0, 0)
     below, below_shares = _points(0.0, threshold, num_perm)
     above, above_shares = _points(threshold, 1.0, num_perm)
@@ -246,13 +246,13 @@ def packed(values: Values, scheme: str) -> U32:
 
 
 def unpacked(minima: U32, scheme: str) -> Values:
-    """Return the hash values of minima [..., n * width], of the type that datasketch has."""
+    """Return the hash values of minima [..., n * width], in the type of datasketch."""
     if WIDTHS[scheme] == 1:
         return minima.astype(DTYPES[scheme])
-    # What `mixed` does is undone.
+    # Undo `mixed`.
     shift, first, _, second, _ = MIXING[AFFINE64]
     values = np.ascontiguousarray(minima, "<u4").view("<u8").astype(np.uint64)
-    # A shift by more than half of the bits undoes itself, and the multipliers are odd.
+    # A shift by more than half of the bits is its own inverse, and the multipliers are odd.
     for multiplier in (second, first):
         values = values ^ (values >> np.uint64(shift))
         values = values * np.uint64(pow(multiplier, -1, 2**64))
@@ -287,9 +287,9 @@ def _halves(values: U64) -> U32:
 
 
 def _points(start: float, stop: float, num_perm: int) -> tuple[F64, F64]:
-    """Return the places and weights of Gauss-Legendre quadrature from `start` to `stop`.
+    """Return the points and weights of Gauss-Legendre quadrature from `start` to `stop`.
 
-    The curve is a polynomial of degree `num_perm` at most; n places are exact to degree 2 n - 1.
+    The curve is a polynomial of degree `num_perm` at most; n points are exact to degree 2 n - 1.
     """
     places, shares = np.polynomial.legendre.leggauss(num_perm // 2 + 1)
     half = (stop - start) / 2
@@ -297,15 +297,15 @@ def _points(start: float, stop: float, num_perm: int) -> tuple[F64, F64]:
 
 
 class WrittenKeys:
-    """The keys of an index at a path, all of which the database stores."""
+    """The keys of an index at a path, all stored in the database."""
 
     def encode(self, key: Any) -> Id:
-        """Return the id of a key; raise InputError for a type that is not stored."""
+        """Return the id of a key; InputError for a type that is not stored."""
         plain = _plain(key)
         return MARK + repr(_written(key)).encode() if plain is None else plain
 
     def find(self, key: Any) -> Id | None:
-        """Return the id of a key that may be unknown; None if no index can have it."""
+        """Return the id of a key that may be unknown; None if no index can have the key."""
         try:
             return self.encode(key)
         except InputError:
@@ -321,20 +321,20 @@ class WrittenKeys:
             return id
 
     def forget(self, id: Id) -> None:
-        """Do nothing: nothing is remembered."""
+        """Do nothing, since nothing is kept in memory."""
 
 
 class NumberedKeys:
-    """The keys of a temporary index; those that are no ids of a database are in memory."""
+    """The keys of a temporary index; keys that cannot be ids of a database are kept in memory."""
 
     def __init__(self) -> None:
-        """Begin without keys."""
+        """Start without keys."""
         self._ids: dict[Any, bytes] = {}
         self._keys: dict[bytes, Any] = {}
         self._next = 0
 
     def encode(self, key: Hashable) -> Id:
-        """Return the id of a key, and remember the key if it is no id itself."""
+        """Return the id of a key, and remember the key if it is not itself an id."""
         known = self.find(key)
         if known is not None:
             return known
@@ -344,7 +344,7 @@ class NumberedKeys:
         return made
 
     def find(self, key: Hashable) -> Id | None:
-        """Return the id of a key that may be unknown; None if it is."""
+        """Return the id of a key; None for an unknown key."""
         plain = _plain(key)
         try:
             return self._ids.get(key) if plain is None else plain
@@ -367,7 +367,7 @@ Keys = WrittenKeys | NumberedKeys
 
 
 def _plain(key: Any) -> Id | None:
-    """Return the key as an id if it is one; None for every other key."""
+    """Return the key if it can be an id; None for every other key."""
     if isinstance(key, str):
         try:
             return str(key) if 0 < len(key.encode()) <= BYTES_MOST else None
@@ -382,7 +382,7 @@ def _plain(key: Any) -> Id | None:
 
 
 def _written(key: Any, depth: int = 0) -> Any:
-    """Return a key of plain types, equal to `key`; raise InputError for any other."""
+    """Return a key of plain types equal to `key`; InputError for other types."""
     if isinstance(key, tuple) and depth < NESTED_MOST:
         return tuple(_written(each, depth + 1) for each in key)
     if isinstance(key, int | float | np.integer) and math.isfinite(key):

@@ -1,8 +1,8 @@
-"""Rows: the minima that an index keeps by id, in a database or, without a path, for a while.
+"""Rows: the minima of an index by id, stored in a database or kept temporarily.
 
-`TemporaryRows` put an insertion into memory.  When there are `SETTLED` rows, one commit moves them
-into a database in a directory for temporary files, which is created at the first time; so a small
-index is never written to a disk.  A form that no database can have, for example 100 bands, stays in
+`TemporaryRows` insert into memory.  When there are `SETTLED` rows, one commit moves them into a
+database in a temporary directory.  The directory is made at the first such commit, so a small index
+is never written to disk.  Rows of a form that no database can have, such as 100 bands, remain in
 memory.  The directory is removed when the rows are closed or nothing refers to them.
 """
 
@@ -25,11 +25,11 @@ from simdb.core.options import Options
 from simdb.database import Database, Reading
 from simdb.storage import TemporaryFolder
 
-# Less than the share of one minimum, so every document that agrees in a band matches.
+# Less than the share of one minimum, so that every document that agrees in a band matches.
 ANY: dict[str, Any] = {"similarity": 1e-6, "recall": 0.5, "search": "banding"}
-READ_ROWS = 1 << 14  # at a time
+READ_ROWS = 1 << 14  # rows in a batch
 
-# A larger number makes fewer commits, and takes more memory: some 200 bytes for each row and band.
+# A larger number makes fewer commits, but takes more memory: about 200 bytes for each row and band.
 SETTLED = 1 << 13
 
 Rows = Mapping[Id, U32]
@@ -37,17 +37,17 @@ _temporary: "weakref.WeakSet[TemporaryRows]" = weakref.WeakSet()
 
 
 class DatabaseRows:
-    """Rows of minima by id, each a document of a database; each change is a commit."""
+    """Rows of minima by id, each a document of a database; every change is a commit."""
 
     def __init__(self, database: Database, form: RowForm) -> None:
-        """Take an open database whose rows have this form."""
+        """Use an open database whose rows have this form."""
         self.database = database
         self.form = form
 
     def write(self, new: Rows, replacing: Rows) -> None:
-        """Insert new rows, and rows that replace those of the same id, with one commit.
+        """Insert new rows, and replace the rows of some ids, in one commit.
 
-        Raises ExistsError if a new id exists.
+        ExistsError if a new id exists.
         """
         if len(new) + len(replacing) == 1:
             (id, row), *_ = [*new.items(), *replacing.items()]
@@ -58,7 +58,7 @@ class DatabaseRows:
         self.write_all([(new, False), (replacing, True)])
 
     def write_all(self, parts: Iterable[tuple[Rows, bool]]) -> None:
-        """Insert parts of rows, each new or replacing, with one commit."""
+        """Insert parts of rows, each new or replacing, in one commit."""
         with self.database.write() as transaction:
             for part, is_replacing in parts:
                 if part:
@@ -68,12 +68,12 @@ class DatabaseRows:
                     )
 
     def delete(self, ids: Collection[Id]) -> None:
-        """Delete the rows of ids, with one commit; raise NotFoundError if one does not exist."""
+        """Delete the rows of ids in one commit; NotFoundError if one does not exist."""
         if self.database.delete_many(list(ids)) != len(ids):
             raise NotFoundError("a key is not in the index")
 
     def find(self, row: U32, bands: int | None = None) -> list[Id]:
-        """Return the ids whose rows agree in one of the first `bands`, or of all."""
+        """Return the ids whose rows agree in one of the first `bands` (None: of all bands)."""
         if bands is None:
             return self._found(self.database, row)
         with self.database.read() as snapshot:
@@ -94,7 +94,7 @@ class DatabaseRows:
         return [[each.id for each in found[at]] for at in range(len(rows))]
 
     def parts(self, ids: Iterable[Id] | None = None) -> Iterator[tuple[list[Id], U32]]:
-        """Yield ids, all or those that exist, and their rows uint32[n, minima], in parts."""
+        """Yield ids and their rows uint32[n, minima], in parts; unknown `ids` are skipped."""
         minima = self.form.bands * self.form.band_minima
         with self.database.read() as snapshot:
             known = list(snapshot) if ids is None else [id for id in ids if id in snapshot]
@@ -120,14 +120,14 @@ class DatabaseRows:
 
 
 class TemporaryRows:
-    """Rows of minima by id, which end with the process."""
+    """Rows of minima by id that end with the process."""
 
     def __init__(self, form: RowForm) -> None:
-        """Make an empty collection of rows of one form."""
+        """Start with no rows of this form."""
         self.form = form
         self._newest = MemoryRows(form)
         self._older: DatabaseRows | None = None
-        # The ids in the database; to look for one there takes longer than the rest of an insertion.
+        # The ids in the database, since a lookup there takes longer than the rest of an insertion.
         self._settled: set[Id] = set()
         self._is_closed = False
         self._lock = RLock()
@@ -135,7 +135,7 @@ class TemporaryRows:
 
     @property
     def database(self) -> Database:
-        """The database, with all rows; OptionError if no database can have this form."""
+        """The database with all rows; OptionError if no database can have this form."""
         with self._lock:
             self._check_open()
             if not self.form.fits_database:
@@ -143,7 +143,7 @@ class TemporaryRows:
             return self._settle().database
 
     def write(self, new: Rows, replacing: Rows) -> None:
-        """Insert new rows, and rows that replace others; ExistsError if a new id exists."""
+        """Insert new rows, and replace others; ExistsError if a new id exists."""
         with self._lock:
             self._check_open()
             for id in new:
@@ -162,7 +162,7 @@ class TemporaryRows:
             self.write({} if is_replacing else part, part if is_replacing else {})
 
     def delete(self, ids: Collection[Id]) -> None:
-        """Delete the rows of ids; raise NotFoundError if one does not exist."""
+        """Delete the rows of ids; NotFoundError if one does not exist."""
         with self._lock:
             self._check_open()
             settled = [id for id in ids if id not in self._newest]
@@ -176,7 +176,7 @@ class TemporaryRows:
                 self._newest.delete(id)
 
     def find(self, row: U32, bands: int | None = None) -> list[Id]:
-        """Return the ids whose rows agree in one of the first `bands`, or of all."""
+        """Return the ids whose rows agree in one of the first `bands` (None: of all bands)."""
         with self._lock:
             self._check_open()
             older = [] if self._older is None else self._older.find(row, bands)
@@ -191,7 +191,7 @@ class TemporaryRows:
             return [left + right for left, right in zip(older, newest, strict=True)]
 
     def parts(self, ids: Iterable[Id] | None = None) -> Iterator[tuple[list[Id], U32]]:
-        """Yield ids, all or those that exist, and their rows uint32[n, minima], in parts."""
+        """Yield ids and their rows uint32[n, minima], in parts; unknown `ids` are skipped."""
         with self._lock:
             self._check_open()
             asked = None if ids is None else list(ids)
@@ -201,7 +201,7 @@ class TemporaryRows:
                 yield self._newest.read(asked)
 
     def close(self) -> None:
-        """Forget all rows and remove the directory; closing again does nothing."""
+        """Forget all rows and remove the directory; a second call does nothing."""
         with self._lock:
             self._is_closed = True
             self._newest = MemoryRows(self.form)
@@ -248,7 +248,7 @@ class MemoryRows:
     """Rows of minima by id, with a table of ids for each band."""
 
     def __init__(self, form: RowForm) -> None:
-        """Make an empty collection of rows of one form."""
+        """Start with no rows of this form."""
         size = 4 * form.band_minima
         self._cuts = [slice(at * size, (at + 1) * size) for at in range(form.bands)]
         self._tables: list[dict[bytes, list[Id]]] = [{} for _ in self._cuts]
@@ -271,14 +271,14 @@ class MemoryRows:
                 del table[content[cut]]
 
     def find(self, row: U32, bands: int | None = None) -> list[Id]:
-        """Return the ids whose rows agree in one of the first `bands`, or of all, in order."""
+        """Return the ids whose rows agree in one of the first `bands` (None: of all), in order."""
         content = row.tobytes()
         pairs = zip(self._cuts[:bands], self._tables, strict=False)
         same = (table.get(content[cut], ()) for cut, table in pairs)
         return list(dict.fromkeys(chain.from_iterable(same)))
 
     def read(self, ids: Iterable[Id] | None = None) -> tuple[list[Id], U32]:
-        """Return the ids, all or those that exist, and their rows uint32[n, minima]."""
+        """Return ids and their rows uint32[n, minima]; unknown `ids` are skipped."""
         known = list(self._rows) if ids is None else [id for id in ids if id in self._rows]
         content = b"".join(self._rows[id] for id in known)
         minima = self._cuts[-1].stop // 4
@@ -296,7 +296,7 @@ class MemoryRows:
 def opened_at(
     path: str | os.PathLike[str], mode: ModeName, durability: DurabilityName, options: Options
 ) -> Database:
-    """Open the database with its own options, or create a new one with `options`."""
+    """Open a database with its own options, or create one with `options`."""
     if mode != "x":
         try:
             return database.open(path, "r" if mode == "r" else "w", durability=durability)
@@ -307,7 +307,7 @@ def opened_at(
 
 
 def check_storage(storage_config: Any, hashfunc: Any) -> None:
-    """Raise OptionError for a storage or a hash of bands that simdb does not have."""
+    """Raise OptionError for a storage or a hash function of bands that simdb does not support."""
     if storage_config is not None:
         kind = storage_config.get("type") if isinstance(storage_config, dict) else storage_config
         if kind != "dict":
@@ -338,7 +338,7 @@ def _remove(made: Database, folder: TemporaryFolder, process: int) -> None:
 
 
 def _renew_in_child() -> None:
-    """After a fork, free the locks: threads of the parent may have held them."""
+    """Replace the locks after a fork, since threads of the parent may have held them."""
     for rows in _temporary:
         rows._lock = RLock()
 

@@ -1,13 +1,13 @@
-"""Scrapy: an item pipeline that drops near-duplicates, also of items of earlier crawls.
+"""Scrapy: an item pipeline that drops near-duplicates of items of this and earlier crawls.
 
 In the settings of a project:
 
     ITEM_PIPELINES = {"simdb.compat.scrapy.NearDuplicatePipeline": 300}
     SIMDB_PATH = "seen.simdb"
 
-Items wait for the commit that stores them.  While one commit is under way, the items that arrive
-wait together for the next one, by which they are decided together.  An item gets its answer as soon
-as it can be stored, so no more of them are collected.
+Items wait for the commit that stores them.  Items that arrive during a commit are decided together
+by the next one.  Every item is answered as soon as it can be stored, without waiting for more
+items.
 """
 
 from typing import Any, NamedTuple
@@ -34,27 +34,29 @@ WITHOUT_TEXT = "without_text"
 
 
 class _WaitingPage(NamedTuple):
-    """A page, and what is to fire with its verdict."""
+    """A page that waits for its verdict, and the Deferred to fire with it."""
 
     page: Page
     decided: Any
 
 
 class NearDuplicatePipeline:
-    """Drops items whose text is nearly that of an item passed on before, in this crawl or earlier.
+    """A pipeline that drops items whose text is similar to an item passed on before.
+
+    Items of this crawl and of earlier ones count.
 
     Settings:
 
-    * `SIMDB_PATH`: the directory of the database, which is made if it does not exist.
+    * `SIMDB_PATH`: the directory of the database, which is created if it does not exist.
     * `SIMDB_TEXT_FIELD` ("text"): the field with the text; a list of texts is joined.  An item
       without text is passed on.
     * `SIMDB_ID_FIELD` ("url"): the field that names an item.
-    * `SIMDB_SIMILARITY`: the least estimated similarity of near-duplicates; that of the database,
-      0.8 for a new one, if not set.
+    * `SIMDB_SIMILARITY`: the least estimated similarity of near-duplicates.  The default is that of
+      the database, 0.8 for a new one.
     * `SIMDB_SKETCH`: options of `simdb.Simhash` for a new database, such as {"markup": "html"}.
     * `SIMDB_PASS_SEEN` (False): pass on items of earlier crawls that come again under their ids.
     * `SIMDB_DURABILITY` ("full"): see `simdb.open`.
-    * `SIMDB_COMMIT_ITEMS` (64): the most items in one commit.
+    * `SIMDB_COMMIT_ITEMS` (64): the largest number of items in one commit.
 
     The exception DropItem has the stored `match`.  The statistics of the crawl count items as
     `simdb/new`, `simdb/changed`, `simdb/again`, `simdb/seen`, `simdb/near_duplicate` and
@@ -98,7 +100,7 @@ class NearDuplicatePipeline:
         )
 
     def close_spider(self, spider: Any = None) -> None:
-        """End the crawl and close the database; a crawl that is killed does not come here."""
+        """End the crawl and close the database; not called if the crawl is killed."""
         self._crawl.end()
         self._database.close()
 
@@ -134,7 +136,7 @@ class NearDuplicatePipeline:
         return Page(id, text)
 
     def _commit(self) -> None:
-        """Decide about the items that wait, unless a commit is under way."""
+        """Decide about the waiting items, unless a commit is in progress."""
         if self._is_committing or not self._waiting:
             return
         group, self._waiting = self._waiting[: self._limit], self._waiting[self._limit :]
@@ -146,7 +148,7 @@ class NearDuplicatePipeline:
         )
 
     def _settle(self, group: list[_WaitingPage], verdicts: list[Verdict | Error]) -> None:
-        """Let the items of a group go on, now that they are stored, and begin the next commit."""
+        """Answer the items of a group, which are now stored, and begin the next commit."""
         self._is_committing = False
         self._commit()
         for each, verdict in zip(group, verdicts, strict=True):
@@ -160,7 +162,7 @@ class NearDuplicatePipeline:
 
 
 def _dropped(verdict: Verdict) -> Any:
-    """Return the exception that drops an item, with the stored page that the item matches."""
+    """Return the exception that drops an item, with the stored page that it matches."""
     match = verdict.match
     what = "seen before"
     if match is not None and verdict.kind == NEAR_DUPLICATE:

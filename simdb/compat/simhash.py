@@ -2,8 +2,8 @@
 
     from simdb.compat import simhash        # was: import simhash
 
-Where simhash-py is undefined, these functions raise an error: InputError for numbers that do not
-fit in 64 bits, OptionError for a number of blocks that does not suit the distance.
+Where the result of simhash-py is undefined, these functions raise an error: InputError for numbers
+that do not fit in 64 bits, and OptionError for a number of blocks that does not fit the distance.
 """
 
 import hashlib
@@ -25,7 +25,10 @@ COUNTED_HASHES = 1 << 16
 
 
 def compute(hashes: Any) -> int:
-    """Return the simhash of 64-bit hashes: each bit that more than half of them set; 0 for none."""
+    """Return the simhash of 64-bit hashes: each bit that is set in more than half of them.
+
+    The simhash of no hashes is 0.
+    """
     bits = as_bits(hashes)
     counts = np.zeros(FINGERPRINT_BITS, np.int64)
     for start in range(0, len(bits), COUNTED_HASHES):
@@ -41,7 +44,7 @@ def num_differing_bits(a: int, b: int) -> int:
 
 
 def find_all(hashes: Any, number_of_blocks: int, different_bits: int) -> list[tuple[int, int]]:
-    """Return all pairs of hashes that differ in 1 to `different_bits` bits, the smaller one first.
+    """Return all pairs of hashes that differ in 1 to `different_bits` bits, the smaller hash first.
 
     Repeated hashes count once.  The pairs are sorted; in simhash-py their order is arbitrary.
     """
@@ -51,7 +54,7 @@ def find_all(hashes: Any, number_of_blocks: int, different_bits: int) -> list[tu
 
 
 def shingle(tokens: Iterable[Token], window: int = 4) -> Iterator[list[Token]]:
-    """Yield each list of `window` consecutive tokens; nothing if there are fewer tokens."""
+    """Yield each list of `window` consecutive tokens; nothing for fewer tokens."""
     if window <= 0:
         raise OptionError(
             f"window, the number of tokens in a shingle, must be 1 or more, got {window}"

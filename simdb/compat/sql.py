@@ -1,8 +1,8 @@
-"""SQL: the distance, the similarity and the matches of a database as functions of SQL.
+"""SQL: the distance, the similarity and the matches of a database as SQL functions.
 
-`register` makes them on a connection of the standard library's sqlite3, of apsw or of DuckDB.  They
-take columns: DuckDB gives 2,048 rows at a time as Arrow arrays, from several threads, and SQLite
-single rows.  Each call reads the last commit, and keeps nothing open.
+`register` makes them on a connection of the standard library's sqlite3, of apsw or of DuckDB.
+DuckDB calls them with columns of 2,048 rows as Arrow arrays, from several threads; SQLite calls
+them for single rows.  Each call reads the last commit and keeps nothing open.
 """
 
 import json
@@ -27,37 +27,37 @@ PARAMETERS = ("document", "similarity_min", "distance_max")
 MACRO = "create or replace temp macro near(document, similarity_min := null, distance_max := null)"
 KNOWN = f"select function_name from duckdb_functions() where function_name in {NAMES}"
 EQUAL = 2  # SQLITE_INDEX_CONSTRAINT_EQ
-# The types of ids in DuckDB and in Arrow.
+# Types of ids in DuckDB and in Arrow.
 ID_TYPES = {str: ("VARCHAR", "string"), int: ("BIGINT", "int64"), bytes: ("BLOB", "binary")}
 
 
 def register(connection: Any, database: Reading[Any], *, ids: str = "auto") -> tuple[str, ...]:
-    """Make the functions of a database on a connection of SQL.
+    """Make the functions of a database on an SQL connection.
 
     * `simdb_distance(a, b)`: the number of bits in which the fingerprints or hashes of two
       documents differ.
     * `simdb_similarity(a, b)`: the exact similarity of two texts, see `simdb.similarity`.
     * `near(document, similarity_min, distance_max)`: a table of the matches that `Database.query`
       finds, with the columns id, distance and similarity.  The thresholds can be left out or NULL.
-      The module sqlite3 cannot make tables, so a connection of it has only the next function.
+      The module sqlite3 cannot make tables, so its connections have only the next function.
     * `simdb_near(document, similarity_min, distance_max)`: the same matches as one value.  In
-      SQLite it is a JSON array of objects, for `json_each`; in DuckDB, which needs all three
-      arguments, a list of structs.
+      SQLite it is a JSON array of objects, for `json_each`.  In DuckDB, which needs all three
+      arguments, it is a list of structs.
 
     A document is a text, or a blob of it in UTF-8.  A whole number is a ready fingerprint, and a
-    negative n means n + 2**64.  In a database of `Bits` a document is hexadecimal text or a blob.
-    NULL gives NULL, or no matches.
+    negative n means n + 2**64.  In a database of `Bits`, a document is hexadecimal text or a blob.
+    NULL gives NULL or no matches.
 
     Parameters
     ----------
     connection : sqlite3.Connection, apsw.Connection or duckdb.DuckDBPyConnection
-        The connection.  To register again replaces the functions.
+        The connection.  Registering again replaces the functions.
     database : Database, ShardedDatabase or Snapshot
-        What the functions read; each call sees the last commit.
+        The database that the functions read; each call sees the last commit.
     ids : {"auto", "text"}
-        "auto" returns ids as they are.  In DuckDB a column of ids has one type, that of the first
-        document stored now; SQLite has no whole numbers of 2**63 or more, so they are text there.
-        "text" returns all ids as text, bytes in hexadecimal digits.
+        "auto" returns ids as they are.  In DuckDB, a column of ids has the type of the id of the
+        first document stored now.  SQLite has no whole numbers of 2**63 or more, so they become
+        text there.  "text" returns all ids as text, bytes in hexadecimal digits.
 
     Returns
     -------
@@ -71,8 +71,8 @@ def register(connection: Any, database: Reading[Any], *, ids: str = "auto") -> t
 
     Notes
     -----
-    In DuckDB, register outside of a transaction, and once for a connection and its cursors, which
-    have all but the table.
+    In DuckDB, register outside of a transaction, and once for a connection and its cursors.
+    Cursors have the functions, but not the table.
     """
     one_of("ids", ids, arrow.IDS)
     functions = _Functions(database, ids)
@@ -93,7 +93,7 @@ def register(connection: Any, database: Reading[Any], *, ids: str = "auto") -> t
 
 
 class _Functions:
-    """The functions of one database, of columns and of rows."""
+    """The functions of one database, on columns and on rows."""
 
     def __init__(self, database: Reading[Any], ids: str) -> None:
         """`ids`: see `register`."""
@@ -103,12 +103,12 @@ class _Functions:
         self.id_type, self._kind = ID_TYPES[type(next(iter(database), "") if ids == "auto" else "")]
 
     def of_rows(self) -> Iterable[tuple[str, int, Callable[..., Any]]]:
-        """Return the name, the number of arguments and the function of those that take one row."""
+        """Return name, number of arguments and function for each function on rows."""
         made = (partial(_of_row, self.distances), partial(_of_row, self.similarities), self._json)
         return zip(NAMES, (2, 2, -1), made, strict=True)
 
     def distances(self, left: Any, right: Any) -> Array:
-        """Return in how many bits documents differ, pair by pair; ClosedError after `close`."""
+        """Return the number of differing bits in each pair of documents; ClosedError if closed."""
         options = self._database.options
         if options.is_minhash:
             raise OptionError(f"{DISTANCE} has no meaning for MinHash signatures; use {SIMILARITY}")
@@ -118,7 +118,7 @@ class _Functions:
         return np.asarray(np.bitwise_count(first ^ second).sum(axis=1))
 
     def similarities(self, left: Any, right: Any) -> Array:
-        """Return the exact similarity of texts, pair by pair; ClosedError after `close`."""
+        """Return the exact similarity of each pair of texts; ClosedError if closed."""
         both, places = [all_texts(left), all_texts(right)], np.arange(len(left))
         are_columns = all(isinstance(side, arrow.TextColumn) for side in both)
         texts = arrow.joined(both) if are_columns else [*both[0], *both[1]]
@@ -129,21 +129,21 @@ class _Functions:
         return self._database._store.exact_similarity().of_pairs(texts, places, places + len(left))
 
     def paired(self, measure: Callable[..., Array], left: Any, right: Any) -> Any:
-        """Return what `measure` returns for Arrow columns, and null where one side is null."""
+        """Return `measure` of two Arrow columns, with null where one side is null."""
         is_known = np.asarray(left.is_valid()) & np.asarray(right.is_valid())
         found = np.zeros(len(is_known))
         found[is_known] = measure(_of_column(left, is_known), _of_column(right, is_known))
         return arrow.load_arrow(DISTANCE).array(found, mask=~is_known)
 
     def near(self, document: Any, similarity: Any = None, distance: Any = None) -> list[Any]:
-        """Return id, distance and similarity of the matches of one document, best first."""
+        """Return id, distance and similarity of the matches of a document, best first."""
         found = [] if document is None else self._database.query(
             _of_value(document), similarity=similarity, distance=distance
         )  # fmt: skip
         return [(self._of_id(each.id), each.distance, each.similarity) for each in found]
 
     def near_columns(self, documents: Any, similarity: Any, distance: Any) -> Any:
-        """Return a list of the matches of each document of an Arrow column, null for a null."""
+        """Return a list of matches for each document of an Arrow column, null for a null."""
         pyarrow, is_known = arrow.load_arrow(NEAR), np.asarray(documents.is_valid())
         limits = [each.unique().to_pylist() for each in (similarity, distance)]
         if any(len(each) > 1 for each in limits):
@@ -161,18 +161,18 @@ class _Functions:
         return pyarrow.ListArray.from_arrays(offsets, matches, mask=pyarrow.array(~is_known))
 
     def _json(self, *given: Any) -> str | None:
-        """Return the matches of one document as a JSON array, with bytes as hexadecimal digits."""
+        """Return the matches of a document as a JSON array, with bytes as hexadecimal digits."""
         rows = [dict(zip(COLUMNS, row, strict=True)) for row in self.near(*given)]
         return None if given[0] is None else json.dumps(rows, default=bytes.hex)
 
     def _of_id(self, id: Any) -> Any:
-        """Return an id as SQLite takes it: as text, if a whole number is too large."""
+        """Return an id for SQLite; a whole number that is too large becomes text."""
         is_large = isinstance(id, int) and id > arrow.INT64_MAX
         return arrow.id_text(id) if is_large or self._ids == "text" else id
 
 
 def _of_value(value: Any) -> Any:
-    """Return a document of SQLite, whose whole numbers have a sign, as Python's verbs take it."""
+    """Return a document from SQLite as simdb takes it; its whole numbers are signed."""
     return value + 2**64 if isinstance(value, int) and value < 0 else value
 
 
@@ -184,13 +184,13 @@ def _of_column(column: Any, is_chosen: Bools) -> Any:
 
 
 def _of_row(measure: Callable[..., Array], *both: Any) -> Any:
-    """Return what a function of columns returns for one row, in its shortest digits, or None."""
+    """Return the result of a function on columns for one row, in its shortest digits, or None."""
     columns = ([_of_value(each)] for each in both)
     return None if None in both else json.loads(str(measure(*columns)[0]))
 
 
 def _telling(name: str, function: Callable[..., Any], *given: Any) -> Any:
-    """Call a function; warn of its error, whose words the module sqlite3 drops."""
+    """Call a function; warn of its error, since the module sqlite3 drops the message."""
     try:
         return function(*given)
     except Exception as error:
@@ -199,18 +199,18 @@ def _telling(name: str, function: Callable[..., Any], *given: Any) -> Any:
 
 
 class _Near:
-    """The table `near` of SQLite: to apsw, a module of virtual tables, its only table, a cursor."""
+    """The table `near` of SQLite; for apsw it is module, table and cursor in one."""
 
     def __init__(self, functions: _Functions) -> None:
         """`functions` finds the matches."""
         self._functions = functions
 
     def Connect(self, *_: Any) -> tuple[str, "_Near"]:
-        """Return the columns, of which those that are hidden are arguments."""
+        """Return the declaration of the columns; hidden columns are the arguments."""
         return f"create table x({', '.join(COLUMNS)}, {' hidden, '.join(PARAMETERS)} hidden)", self
 
     def BestIndexObject(self, index: Any) -> bool:
-        """Take the arguments that a query gives; False if they are not known yet, or none is."""
+        """Accept the arguments of a query; False if one is not known yet, or none is given."""
         places = [index.get_aConstraint_iColumn(at) for at in range(index.nConstraint)]
         given = [at for at, place in enumerate(places) if place > 2 and place not in places[:at]]
         for number, at in enumerate(given, 1):
@@ -226,17 +226,17 @@ class _Near:
         return _Near(self._functions)
 
     def Filter(self, number: int, names: str, values: tuple[Any, ...]) -> None:
-        """Find the matches of a document; `names`: of the arguments that have `values`."""
+        """Find the matches of a document; `names`: the arguments that have `values`."""
         given = dict(zip(names.split(), values, strict=True))
         self._given, self._at = [given.get(each) for each in PARAMETERS], 0
         self._rows = self._functions.near(*self._given)
 
     def Eof(self) -> bool:
-        """Tell whether no row is left."""
+        """Return whether no row is left."""
         return self._at == len(self._rows)
 
     def Next(self) -> None:
-        """Go to the next row."""
+        """Move to the next row."""
         self._at += 1
 
     def Column(self, number: int) -> Any:
@@ -252,7 +252,10 @@ class _Near:
 
 
 def _register_columns(connection: Any, functions: _Functions) -> None:
-    """Make the functions on a connection of DuckDB, outside of a transaction, which may end."""
+    """Make the functions on a DuckDB connection, outside of a transaction.
+
+    If one is open, `begin` raises an error.
+    """
     arrow.load_arrow("a function of DuckDB")
     matches = f"STRUCT(id {functions.id_type}, distance INTEGER, similarity FLOAT)[]"
     connection.begin().commit()

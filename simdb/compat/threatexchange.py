@@ -1,12 +1,12 @@
-"""python-threatexchange: an index of PDQ hashes over a database, with the package's interface.
+"""python-threatexchange: an index of PDQ hashes in a database, with the package's interface.
 
     index = PDQDatabaseIndex("photos.simdb")  # opened, or created
     index.add(pdq, {"bank": 7})
     index.query(pdq)  # within 31 bits, nearest first
 
-The answers equal those of the package's `PDQIndex`: every match within the distance, the distance
-and the entry.  What is added is on the disk when `add` returns, several processes use the directory
-at the same time, and nothing is loaded when it is opened.
+The answers are equal to the answers of the package's `PDQIndex`: every match within the distance,
+with distance and entry.  An entry is on disk when `add` returns, several processes can use the
+directory at the same time, and opening loads nothing.
 
 Entries are metadata of the database, so they are plain objects.  Nothing is pickled: `serialize`
 writes the path of the directory.
@@ -35,7 +35,7 @@ SERIALIZED = b"simdb directory "
 
 
 class PDQDatabaseIndex(package.SignalTypeIndex[Any]):  # type: ignore[misc]
-    """An index of PDQ hashes in a directory; `database` offers everything else.
+    """An index of PDQ hashes in a directory; `database` is the simdb database.
 
     `get_index_cls` of a `SignalType` can return a subclass with a `PATH`, since the package makes
     an index without arguments.
@@ -47,7 +47,7 @@ class PDQDatabaseIndex(package.SignalTypeIndex[Any]):  # type: ignore[misc]
         """Open or create the index at `path`, and add `entries`.
 
         `path` is a directory or an open `Database` of `simdb.Bits(256)`, which may have another
-        distance than 31, a mode and a durability.  Raises OptionError for any other database.
+        distance than 31, a mode and a durability.  OptionError for any other database.
         """
         path = self.PATH if path is None else path
         if path is None:
@@ -64,7 +64,7 @@ class PDQDatabaseIndex(package.SignalTypeIndex[Any]):  # type: ignore[misc]
     def build(cls, entries: Entries, path: Place | None = None) -> "PDQDatabaseIndex":
         """Open or create the index at `path`, and replace its entries in one commit.
 
-        Until then, other processes find the old entries.
+        Until the commit, other processes find the old entries.
         """
         index = cls(path)
         with index.database.write() as transaction:
@@ -73,15 +73,15 @@ class PDQDatabaseIndex(package.SignalTypeIndex[Any]):  # type: ignore[misc]
         return index
 
     def add(self, signal_str: str, entry: Any) -> None:
-        """Add an entry; an equal one that is stored already stays, too."""
+        """Add an entry; an equal stored entry is also kept."""
         self.add_all([(signal_str, entry)])
 
     def add_all(self, entries: Entries) -> None:
-        """Add many entries in one commit, all or none of them."""
+        """Add many entries in one commit, all or none."""
         _insert(self.database, entries)
 
     def delete(self, signal_str: str, where: Callable[[Any], bool] | None = None) -> int:
-        """Delete the entries of a hash for which `where(entry)` is true, or all; count them."""
+        """Delete the entries of a hash, or only those with `where(entry)`; return their number."""
         with self.database.write() as transaction:
             found = transaction.query(signal_str, distance=0, where=where)
             return transaction.delete_many([match.id for match in found])
@@ -94,7 +94,7 @@ class PDQDatabaseIndex(package.SignalTypeIndex[Any]):  # type: ignore[misc]
         return list(map(_match, [match.distance for match in found], documents))
 
     def query_many(self, queries: Iterable[str]) -> list[list[Any]]:
-        """Return for each hash what `query` returns, faster."""
+        """Return the result of `query` for each of many hashes, faster than one by one."""
         with self.database.read() as snapshot:
             matches = snapshot.query_many(list(queries))
             documents = snapshot.get_many(matches.ids)
@@ -118,7 +118,7 @@ class PDQDatabaseIndex(package.SignalTypeIndex[Any]):  # type: ignore[misc]
         self.database.close()
 
     def __len__(self) -> int:
-        """Count the entries."""
+        """Return the number of entries."""
         return len(self.database)
 
 
@@ -128,7 +128,7 @@ def _match(distance: int, document: Document[bytes]) -> Any:
 
 
 def _insert(target: "Database[bytes] | WriteTransaction[bytes]", entries: Entries) -> None:
-    """Store entries under new ids; InputError names the hash of an entry that cannot be stored."""
+    """Store entries under new ids; InputError, naming the hash, if an entry cannot be stored."""
     every = list(entries)
     hashes, values = [signal for signal, _ in every], [entry for _, entry in every]
     try:
