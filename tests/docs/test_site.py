@@ -203,6 +203,16 @@ def test_every_verb_has_a_signature_and_an_example():
     assert [name for name in verbs if name.rpartition(".")[2] not in members] == []
 
 
+def test_a_signature_has_the_values_of_its_types():
+    every = pages.all_pages()
+
+    text = every["reference/without-a-database.md"]
+    assert '    rule: "similar" | "contained" = "similar",\n' in text
+    assert '    encoding: str = "utf-8",\n' in text
+    assert '# MethodName: "auto" | ' in every["reference/searching.md"]
+    assert not re.search(r"(?<!core\.)choices\.[A-Z]", "".join(every.values()))
+
+
 def test_links_between_documents_lead_to_pages():
     every = pages.all_pages()
 

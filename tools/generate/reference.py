@@ -6,9 +6,12 @@ The site has what its pages do not describe verb by verb, as the page "Classes a
 """
 
 import ast
+import json
 import re
 import sys
+import textwrap
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -51,6 +54,14 @@ MODULES = [
 PACKAGES = ["simdb.distributed", "simdb.spark"]
 ADDRESSES = {"simdb.distributed": "simdb.spark.distributed"}
 
+# A type with more texts than these is explained below the signature.
+FEW_VALUES = 5
+# Names that a reader sees as what they stand for.
+ALIASES = {
+    "AnySketch": "Simhash | Minhash | Bits", "FieldName": "str | tuple[str, ...]",
+    "Keep": "str | Callable", "USUAL_SKETCH": "Simhash()",
+}  # fmt: skip
+
 Definition = ast.FunctionDef | ast.ClassDef | ast.AnnAssign
 
 
@@ -61,23 +72,22 @@ def main() -> None:
 
 
 def verbs() -> list[str]:
-    """Return the lines of the table of verbs: where each is, and with which arguments."""
+    """Return the lines of the table of verbs: which classes, commands and jobs have each."""
     commands = {verb: name for name, (verb, _) in vocabulary.COMMANDS.items()}
     tasks = {verb: name for name, (verb, _) in vocabulary.SPARK.items()}
     lines = [
         "## Verbs",
         "",
-        "A verb has the same arguments in every class.  The command, and the function of",
-        "`simdb.spark`, that do the same are beside it.",
+        "A verb has the same arguments in every class.  The last columns name the command, and the",
+        "function of `simdb.spark`, that do the same.",
         "",
-        f"| verb | arguments | {' | '.join(vocabulary.NOUNS)} | command | Spark |",
-        f"|---|---|{'---|' * (len(vocabulary.NOUNS) + 2)}",
+        "| verb | classes | command | Spark |",
+        "|---|---|---|---|",
     ]
-    for verb, arguments in vocabulary.VERBS.items():
-        has = ["yes" if verb in given else "" for given in vocabulary.NOUNS.values()]
-        beside = commands.get(verb, ""), tasks.get(verb, "")
-        cells = [f"`{verb}`", ", ".join(arguments), *has, *beside]
-        lines.append(f"| {' | '.join(cells)} |")
+    for verb in vocabulary.VERBS:
+        classes = ", ".join(noun for noun, given in vocabulary.NOUNS.items() if verb in given)
+        beside = [f"`{name}`" if name else "" for name in (commands.get(verb), tasks.get(verb))]
+        lines.append(f"| `{verb}` | {classes} | {' | '.join(beside)} |")
     return [*lines, ""]
 
 
@@ -169,8 +179,8 @@ def describe(
     bases = [each.id for each in node.bases if isinstance(each, ast.Name) and each.id in BASES]
     if bases:
         yield f"It has the options of {' and '.join(f'`{each}`' for each in bases)}, too.\n"
-    if fields := [ast.unparse(each) for each in node.body if is_field(each)]:
-        yield "```python\n" + "\n".join(fields) + "\n```\n"
+    if fields := [field(each) for each in node.body if is_field(each)]:
+        yield "```python\n" + "\n".join([*fields, *meanings(fields)]) + "\n```\n"
     members = public_functions(node)
     if name == "Database":
         yield SHARED_VERBS
@@ -189,6 +199,12 @@ def describe(
 def is_field(node: ast.AST) -> bool:
     """Return whether a node is a field of a dataclass."""
     return isinstance(node, ast.AnnAssign) and "ClassVar" not in ast.unparse(node.annotation)
+
+
+def field(node: ast.AST) -> str:
+    """Write a field of a dataclass."""
+    assert isinstance(node, ast.AnnAssign)
+    return written(ast.unparse(node.target), node.annotation, node.value)
 
 
 def describe_module(name: str) -> Iterator[str]:
@@ -242,13 +258,14 @@ def public_functions(node: ast.ClassDef) -> list[ast.FunctionDef]:
 
 def signature(name: str, node: ast.FunctionDef) -> Iterator[str]:
     """Make the signature as code, and the docstring."""
-    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    returns = f" -> {kind(node.returns)}" if node.returns else ""
     decorators = [ast.unparse(each) for each in node.decorator_list]
     if any(each.endswith("property") for each in decorators):
         yield f"```python\n{name}{returns.replace(' ->', ':', 1)}\n```\n"
     else:
         arguments = [each for each in split(node.args) if each != "self"]
-        yield f"```python\n{name}({wrapped(arguments)}){returns}\n```\n"
+        lines = [f"{name}({wrapped(arguments)}){returns}", *meanings(arguments)]
+        yield "```python\n" + "\n".join(lines) + "\n```\n"
     yield described(node) + "\n"
 
 
@@ -269,23 +286,122 @@ def described(node: ast.AST) -> str:
 def _item(line: str) -> str:
     """Return a line of a section as one of a list: a name with its type, or text about it."""
     if not line or line.startswith(" "):
-        return line and f"  {line.strip()}"
+        # A formula is broken before its sign, which Markdown would take for the mark of an item.
+        return line and "  " + re.sub(r"^([+-]) ", r"\\\1 ", line.strip())
     names, colon, kind = line.partition(" : ")
     return f"* `{names}`" + (f" ({kind})" if colon else "") + ":"
 
 
 def split(arguments: ast.arguments) -> list[str]:
-    """Return each parameter as it is written."""
-    whole = ast.parse(f"def f({ast.unparse(arguments)}): pass").body[0]
-    assert isinstance(whole, ast.FunctionDef)
-    parts, depth, start = [], 0, 0
-    text = ast.unparse(whole.args)
-    for at, letter in enumerate(text):
-        depth += (letter in "([{") - (letter in ")]}")
-        if letter == "," and depth == 0:
-            parts.append(text[start:at].strip())
-            start = at + 1
-    return [*parts, text[start:].strip()] if text else []
+    """Return each parameter as a reader would write it."""
+    usual = [*arguments.posonlyargs, *arguments.args]
+    defaults = [None] * (len(usual) - len(arguments.defaults)) + arguments.defaults
+    parts = [
+        written(each.arg, each.annotation, default)
+        for each, default in zip(usual, defaults, strict=True)
+    ]
+    if arguments.posonlyargs:
+        parts.insert(len(arguments.posonlyargs), "/")
+    if arguments.vararg:
+        parts.append("*" + written(arguments.vararg.arg, arguments.vararg.annotation, None))
+    elif arguments.kwonlyargs:
+        parts.append("*")
+    pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    parts += [written(each.arg, each.annotation, default) for each, default in pairs]
+    if arguments.kwarg:
+        parts.append("**" + written(arguments.kwarg.arg, arguments.kwarg.annotation, None))
+    return parts
+
+
+def written(name: str, annotation: ast.expr | None, default: ast.expr | None) -> str:
+    """Write a parameter or a field with its type and its default."""
+    typed = f"{name}: {kind(annotation)}" if annotation else name
+    if default is None:
+        return typed
+    return f"{typed}{' = ' if annotation else '='}{value(default)}"
+
+
+def value(node: ast.expr) -> str:
+    """Write a default: a text in double quotes, a constant and a field by their values."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "field":
+        given = {each.arg: each.value for each in node.keywords}
+        return value(given["default"]) if "default" in given else "..."
+    if isinstance(node, ast.Name | ast.Attribute):
+        name = ast.unparse(node).rpartition(".")[2]
+        return constants().get(name) or ALIASES.get(name, name)
+    return literal(node) or ast.unparse(node)
+
+
+def literal(node: ast.AST | None) -> str | None:
+    """Write a text or a number; None for any other expression."""
+    if not isinstance(node, ast.Constant):
+        return None
+    return json.dumps(node.value) if isinstance(node.value, str) else ast.unparse(node)
+
+
+def kind(node: ast.expr) -> str:
+    """Write a type without its module; a name for a few texts becomes these texts."""
+    text = re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Z])", "", ast.unparse(node))
+    known = {**ALIASES, **choices(few=True)}
+    return re.sub(r"\b[A-Z]\w*", lambda name: known.get(name[0], name[0]), text)
+
+
+def meanings(parameters: Iterable[str]) -> list[str]:
+    """Return a comment for each name in types that stands for many texts."""
+    text = "\n".join(parameters)
+    return [
+        line
+        for name, meaning in choices().items()
+        if re.search(rf"\b{name}\b", text)
+        for line in textwrap.wrap(
+            f"{name}: {meaning}", 88, initial_indent="# ", subsequent_indent="#     "
+        )
+    ]
+
+
+@lru_cache(maxsize=2)
+def choices(*, few: bool = False) -> dict[str, str]:
+    """Return the texts that a type of `simdb.core.choices` allows, such as those of `MethodName`.
+
+    `few`: only types of so few texts that a signature can have them all.
+    """
+    found: dict[str, str] = {}
+    tree = ast.parse((ROOT / "simdb" / "core" / "choices.py").read_text(encoding="utf-8"))
+    for node in tree.body:
+        is_type = isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "TypeAlias"
+        if is_type or isinstance(node, ast.Assign):
+            name = ast.unparse(node.target if is_type else node.targets[0])
+            text = re.sub(r"\b[A-Z]\w*Name\b", lambda own: found[own[0]], ast.unparse(node.value))
+            texts = re.search(r"Literal\[(.*?)\]", text)
+            if texts:
+                each = ast.literal_eval(f"({texts[1]},)")
+                if not few or len(each) <= FEW_VALUES:
+                    found[name] = text.replace(texts[0], " | ".join(map(json.dumps, each)))
+            elif " | " in text and '"' in text:
+                found[name] = text
+    return found
+
+
+@lru_cache(maxsize=1)
+def constants() -> dict[str, str]:
+    """Return the value of each constant of simdb that is a text or a number.
+
+    Of constants with one name that of `simdb.core` counts; without one, none of them.
+    """
+    found: dict[str, set[str]] = {}
+    core = {}
+    for path in (ROOT / "simdb").rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Assign | ast.AnnAssign):
+                target = node.target if isinstance(node, ast.AnnAssign) else node.targets[-1]
+                is_many = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+                many = zip(target.elts, node.value.elts, strict=True) if is_many else ()
+                for own, its in many or [(target, node.value)]:
+                    if text := literal(its):
+                        found.setdefault(ast.unparse(own), set()).add(text)
+                        if path.parent.name == "core":
+                            core[ast.unparse(own)] = text
+    return {**{name: texts.pop() for name, texts in found.items() if len(texts) == 1}, **core}
 
 
 def wrapped(arguments: list[str]) -> str:

@@ -28,8 +28,12 @@ VERB_WITH_CODE = re.compile(r"^(\{\{ verb: .+? \}\}\n\n)(?=```python)", re.MULTI
 DIRECTIVE = re.compile(r"^\{\{ (\w+): (.+?) \}\}$", re.MULTILINE)
 FENCED = re.compile(r"^( *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
+# What `linked` leaves of a link to a file that is no page: its text is shown alone.
+DEAD = re.compile(r"\[([^\[\]]*)\]\(#\)")
 # A document that is named in a sentence, and is not part of a link, a path or a piece of code.
-NAMED = re.compile(r"(?<![\w/`\[])(?<!\]\()((?:docs/)?[A-Z]{3,}\.md)(?![\w`\]])")
+NAMED = re.compile(
+    r"(?<![\w/`\[])(?<!\]\()((?:docs/)?[A-Z]{3,}\.md|docs/site/[\w/-]+\.md)(?![\w`\]])"
+)
 
 
 def write_pages(folder: Path) -> int:
@@ -71,7 +75,8 @@ def document_places(sources: dict[str, str]) -> dict[str, str]:
         if kind == "document"
     }
     own = {f"docs/site/{name}": name for name in sources}
-    return {**own, **places, "README.md": "index.md"}
+    commands_page = {"build/CLI.md": "reference/command-line.md"}
+    return {**own, **places, **commands_page, "README.md": "index.md"}
 
 
 def expand(name: str, text: str, places: dict[str, str]) -> str:
@@ -111,7 +116,7 @@ def verbs() -> set[str]:
 def linked(text: str, origin: str, page: str, places: dict[str, str]) -> str:
     """Let the links of `text`, written in the document `origin`, lead to pages as seen from `page`.
 
-    A link to a file that is no page becomes the name of the file.
+    Of a link to a file that is no page the text is left.
     """
 
     def follow(found: re.Match[str]) -> str:
@@ -127,11 +132,12 @@ def linked(text: str, origin: str, page: str, places: dict[str, str]) -> str:
         path = found[1] if found[1] in places else f"docs/{found[1].removeprefix('docs/')}"
         if path not in places or places[path] == page:
             return found[0]
-        return f"[{path.removeprefix('docs/')}]({relative(places[path], page)})"
+        name = path.removeprefix("docs/").removeprefix("site/")
+        return f"[{name}]({relative(places[path], page)})"
 
     parts = FENCED.split(text)
     for at in range(0, len(parts), 2):
-        links = LINK.sub(follow, parts[at]).replace("](#)", "]")
+        links = DEAD.sub(r"\1", LINK.sub(follow, parts[at]))
         parts[at] = "".join(
             line if line.startswith(("    ", "{{ ")) else NAMED.sub(name, line)
             for line in links.splitlines(keepends=True)
