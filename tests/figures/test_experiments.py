@@ -31,9 +31,9 @@ def test_an_experiment_judges_each_of_its_claims_once_and_draws(world: Any, name
         root = ET.fromstring((world.folder / file).read_text())
         assert root.tag.endswith("svg")
         assert description
-    for head, rows in section.tables:
+    for head, rows in section.tables + section.details:
         assert all(len(row) == len(head) for row in rows)
-    assert section.pictures or section.tables
+    assert section.pictures or section.tables or section.details
 
 
 def test_all_experiments_are_run() -> None:

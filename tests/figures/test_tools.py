@@ -168,3 +168,21 @@ def test_a_page_with_a_section_run_again_keeps_all_others() -> None:
     ]
     gone = [line for line in kept if line not in found.splitlines()]
     assert gone == ["Of 3 claims, 3 agree, 0 agree in part and 0 do not."]
+
+
+def test_only_the_whole_record_has_rules_reasons_and_details() -> None:
+    evaluation, claims = map(importlib.import_module, ("evaluation", "claim"))
+    section = claims.Section("Table 1", "setting")
+    section.table(["shown"], [["1"]])
+    section.table(["detail"], [["2"]], is_detail=True)
+    for where, holds in (("kept", True), ("lost", False)):
+        claim = claims.Claim(f"Sood & Loguinov, {where}", "says", f"rule {where}")
+        section.judge(claim, theirs="1", ours="2", holds=holds, why=f"reason {where}")
+
+    short = evaluation.page([section], "words.")
+    whole = evaluation.page([section], "words.", is_whole=True)
+
+    everything = ("shown", "reason lost", "detail", "rule kept", "rule lost", "reason kept")
+    assert [each for each in everything if each in short] == ["shown", "reason lost"]
+    assert all(each in whole for each in everything)
+    assert "| kept | says |" in short

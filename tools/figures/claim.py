@@ -38,12 +38,13 @@ class Section:
     setting: str
     verdicts: list[Verdict] = field(default_factory=list)
     tables: list[tuple[list[str], list[list[str]]]] = field(default_factory=list)
+    details: list[tuple[list[str], list[list[str]]]] = field(default_factory=list)
     pictures: list[tuple[str, str]] = field(default_factory=list)  # file name, description
     facts: dict[Any, Any] = field(default_factory=dict)
 
-    def table(self, head: list[str], rows: list[list[str]]) -> None:
-        """Add a table."""
-        self.tables.append((head, rows))
+    def table(self, head: list[str], rows: list[list[str]], *, is_detail: bool = False) -> None:
+        """Add a table; details are in the whole record, not in docs/RESULTS.md."""
+        (self.details if is_detail else self.tables).append((head, rows))
 
     def judge(
         self, claim: Claim, *, theirs: str, ours: str, holds: bool | list[bool], why: str

@@ -1,11 +1,11 @@
-"""Run every experiment, write docs/RESULTS.md, and draw its pictures in build/figures/.
+"""Run every experiment, write docs/RESULTS.md, and the whole record and pictures in build/figures/.
 
     python tools/figures/evaluation.py
     python tools/figures/evaluation.py --documents 100k --fingerprints 64M --only flips threshold
 
 Each module of `experiments/` has a claim of a source, what counts as agreement, and the check.
-The corpus is made first, if the cache has none; see `corpus.py`.  `--only` runs some experiments
-and writes the page to `build/figures/`, too.
+The corpus is made first, if the cache has none; see `corpus.py`.  With `--only`, which runs some
+experiments, docs/RESULTS.md is not written.
 """
 
 import argparse
@@ -33,42 +33,27 @@ EXPERIMENTS = (
     "weights", "brute", "heap", "flips", "header_bits", "threshold", "tables", "growth",
     "batches", "model", "bands", "rotations", "correlation", "blog",
 )  # fmt: skip
+PAPER = "Sood & Loguinov, "
 OPENING = """# Results
 
-The evaluation of [Sood & Loguinov 2011](https://doi.org/10.1145/2063576.2063737), and the
-experiments of the other sources of this program, repeated on real text. `make figures` makes this
-page anew, and draws its pictures in `build/figures/`, where the site finds them.
-Each claim, and the rule by which it agrees, is in the code of its experiment
-(`tools/figures/experiments/`); the verdict follows from that rule alone. Where a claim does not
-hold here, the table says so. Rules were written before the first run, but some were changed after
-early figures had been seen: stored weights are also judged at 50 %; equal bits against 1 - angle /
-pi leaves out pairs that were chosen by their bits (with them the difference was .056, and the
-claim failed); and the sizes of the batches, of Figure 7 and of the blog were changed. Those on
-Table 2 and Figure 9 were made stricter, nearly to the paper's own numbers. The claims on
-equation (20), on batches against single queries and on evenly spaced permutations were added later,
-when the other figures were known.
+The evaluation of [Sood & Loguinov 2011](https://doi.org/10.1145/2063576.2063737) (rows that name no
+source) and the experiments of simdb's other sources, repeated on real text. `make figures` makes
+this page and its pictures, and `build/figures/RESULTS.md` with every rule, reason and table.
 
-Both of the paper's programs have the same means against waiting for memory: all look-ups of a query
-overlap (`tools/figures/paper.c`). In earlier figures only PSM had them, and it was 3.6 to 12 times
-as fast as BPHS in Table 2.
+The rules are in `tools/figures/experiments/`, written before the first run. Changed later: stored
+weights are also judged at 50 %; equal bits against 1 - angle / pi leaves out pairs chosen by their
+bits (with them it failed); Table 2 and Figure 9 became stricter; the sizes of batches, of Figure 7
+and of the blog are new. Equation (20), batches against single queries and evenly spaced
+permutations were added when other figures were known.
 """
 CLOSING = """
 ## What these figures do not show
 
-* The documents are technical documentation, not a sample of the web. Pages without links and pages
-  in other languages than English are not left out, as they are in the paper.
-* Searches of millions are searches of generated fingerprints. Stored ones are uniform but for the
-  planted near-duplicates, whose differences are those of pairs of the collection.
-* `--fingerprints 60M` makes the paper's sizes, 60 million stored fingerprints and batches of 10
-  million; ten tables alone are 5 GB then.
-* How many of the paper's queries have a match, it does not say; here half of them have, and the
-  rates for the first match depend on that.
-* Threads: how the time falls with the number of threads is not shown. All searches run on one core.
+* The documents are technical documentation, not a sample of the web.
+* Searches of millions are of generated fingerprints, uniform except for planted near-duplicates.
+  Half of the queries have a match; the paper does not say how many do.
+* All searches run on one core and in memory. Reading a file, equation (16), was not measured.
 * For 8 x 10^9 pages nothing was run: these are the equations with our delays.
-* All fingerprints are in memory. Reading a file, equation (16), was not measured; in the paper it
-  takes a twentieth of the time.
-* Not repeated: extrapolation instead of binary search, which the paper tried and left out, and the
-  seconds of Biswas' Java programs.
 """
 
 
@@ -93,16 +78,17 @@ def main() -> None:
         f"{len(collection):,} documents, {corpus.origin}: {time.time() - started:.0f} s", flush=True
     )
     drawn = ROOT / "build" / "figures"
-    target = drawn if arguments.only and not arguments.renew else ROOT / "docs"
     world = World(collection, drawn, sizes)
     sections = run(world, arguments.only or EXPERIMENTS)
     words = setting(world, len(set(corpus.sources)))
-    target.mkdir(parents=True, exist_ok=True)
-    results = target / "RESULTS.md"
-    is_renewed = arguments.only and arguments.renew
-    made = renewed(results.read_text(), sections, words) if is_renewed else page(sections, words)
-    results.write_text(made)
-    print(f"{results}: {time.time() - started:.0f} s in all")
+    drawn.mkdir(parents=True, exist_ok=True)
+    record, results = drawn / "RESULTS.md", ROOT / "docs" / "RESULTS.md"
+    record.write_text(page(sections, words, is_whole=True))
+    if not arguments.only:
+        results.write_text(page(sections, words))
+    elif arguments.renew:
+        results.write_text(renewed(results.read_text(), sections, machine()))
+    print(f"{record}: {time.time() - started:.0f} s in all")
 
 
 def run(world: World, names: Sequence[str]) -> list[Section]:
@@ -118,33 +104,43 @@ def run(world: World, names: Sequence[str]) -> list[Section]:
 
 
 def setting(world: World, sources: int) -> str:
-    """Return in words of what these results are."""
-    flags = kernel.CHOSEN or kernel.variants()[-1]
+    """Return the documents, the sizes and the machine of these results, in words."""
     return (
         f"{len(world.collection):,} documents of {sources} packages ({world.collection.origin});"
         f" {world.sizes.fingerprints:,} generated fingerprints at most. simdb {simdb.__version__},"
-        f" commit {commit()}, kernel {flags}, Python {platform.python_version()}, one"
-        f" core of {processor().get('model name', platform.machine())}. Times are processor time."
+        f" Python {platform.python_version()}, {machine()}. Times are processor time."
     )
 
 
-def page(sections: Sequence[Section], words: str) -> str:
-    """Return the page: the table of all verdicts, then each section."""
-    head = "where", "claim", "agrees if", "theirs", "ours", "verdict", "why"
+def machine() -> str:
+    """Return the commit and the machine, in words."""
+    flags = kernel.CHOSEN or kernel.variants()[-1]
+    name = processor().get("model name", platform.machine())
+    return f"commit {commit()}, kernel {flags}, one core of {name}"
+
+
+def page(sections: Sequence[Section], words: str, *, is_whole: bool = False) -> str:
+    """Return the page: the table of all verdicts, then each section.
+
+    The whole page has every rule, figure of theirs, reason and table; the short one has reasons
+    where a claim does not hold, and no details of sections.
+    """
+    rule = ("agrees if", "theirs") if is_whole else ()
+    head = ("where", "claim", *rule, "ours", "verdict", "why" if is_whole else "why not")
     lines = [OPENING, words, "", "", "", _row(head), "|" + "---|" * len(head)]
-    lines += [_verdict_row(each) for section in sections for each in section.verdicts]
-    lines += [line for section in sections for line in _section_lines(section)]
+    lines += [_verdict_row(each, is_whole) for section in sections for each in section.verdicts]
+    lines += [line for section in sections for line in _section_lines(section, is_whole)]
     return _counted("\n".join(lines) + "\n" + CLOSING)
 
 
 def renewed(whole: str, sections: Sequence[Section], words: str) -> str:
-    """Return a page with some of its sections run again; these say when, and with which sizes."""
+    """Return a short page with some of its sections run again, each of which names its machine."""
     for section in sections:
         for each in section.verdicts:
-            start = _row((each.claim.where, each.claim.says))[:-1]
-            row = f"{_verdict_row(each)[:-2]}; run later: see its section |"
+            start = _row((_where(each), each.claim.says))[:-1]
+            row = _verdict_row(each)
             whole = re.sub(f"^{re.escape(start)}.*$", lambda _, row=row: row, whole, flags=re.M)
-        own = "\n".join([*_section_lines(section), "", f"Run later than the others: {words}"])
+        own = "\n".join([*_section_lines(section), "", f"Run later: {words}."])
         old = rf"\n## {re.escape(section.title)}\n.*?(?=\n## )"
         whole = re.sub(old, lambda _, own=own: own + "\n", whole, flags=re.S)
     return _counted(whole)
@@ -160,18 +156,21 @@ def _counted(whole: str) -> str:
     return re.sub(r"\n\n(Of [^\n]* do not\.)?\n\n(?=\| where )", f"\n\n{told}\n\n", whole)
 
 
-def _verdict_row(each: Verdict) -> str:
-    return _row((
-        each.claim.where, each.claim.says, each.claim.agrees, each.theirs, each.ours,
-        f"**{each.verdict}**", each.why,
-    ))  # fmt: skip
+def _verdict_row(each: Verdict, is_whole: bool = False) -> str:
+    rule = (each.claim.agrees, each.theirs) if is_whole else ()
+    reason = each.why if is_whole or each.verdict != AGREES else ""
+    return _row((_where(each), each.claim.says, *rule, each.ours, f"**{each.verdict}**", reason))
 
 
-def _section_lines(section: Section) -> list[str]:
+def _where(each: Verdict) -> str:
+    return each.claim.where.removeprefix(PAPER)
+
+
+def _section_lines(section: Section, is_whole: bool = False) -> list[str]:
     lines = ["", f"## {section.title}", "", section.setting]
     for name, description in section.pictures:
         lines += ["", f"Picture `{name}`: {description}."]
-    for head, rows in section.tables:
+    for head, rows in [*section.tables, *(section.details if is_whole else [])]:
         lines += ["", _row(head), "|" + "---|" * len(head), *map(_row, rows)]
     return lines
 

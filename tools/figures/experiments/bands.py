@@ -23,13 +23,12 @@ CURVE = Claim(
 )
 MISSED = Claim(
     "Slides, example of bands",
-    "With b = 20, r = 5: 99.56 % of the documents of similarity .75 are found, and .64 % of those"
-    " of similarity .2 are candidates.",
+    "With b = 20, r = 5, 99.56 % of similarity .75 and .64 % of similarity .2 are candidates.",
     "Our shares are within four standard errors of both.",
 )
 STEEPER = Claim(
     "Beyond the slides",
-    "The default minima, of evenly spaced permutations, make the curve steeper.",
+    "The default minima make the curve steeper.",
     "At every s the number of equal minima varies by a tenth less or more; where the formula gives"
     " .6 or more, no share is four standard errors below it, and none above it where it gives .4 or"
     " less.",
@@ -67,9 +66,8 @@ def run(world: World) -> Section:
     found = {shape: apart(independent[shape], exact, *shape, pairs) for shape in SHAPES}
     section.judge(
         CURVE, theirs="1 - (1 - s^r)^b",
-        ours=", ".join(
-            f"b = {b}, r = {r}: largest difference {np.abs(differences).max():.4f},"
-            f" {np.abs(errors).max():.1f} standard errors"
+        ours="largest difference, standard errors: " + "; ".join(
+            f"({b}, {r}) {np.abs(differences).max():.4f}, {np.abs(errors).max():.1f}"
             for (b, r), (differences, errors) in found.items()
         ),
         holds=[bool((np.abs(errors) <= 4).all()) for _, errors in found.values()],
@@ -92,7 +90,7 @@ def run(world: World) -> Section:
         STEEPER, theirs="-",
         ours=f"variance x {varying.min():.2f} to {varying.max():.2f}; "
         + ", ".join(
-            f"b = {b}, r = {r}: {differences.min():+.4f} to {differences.max():+.4f}"
+            f"({b}, {r}) {differences.min():+.4f} to {differences.max():+.4f}"
             for (b, r), (differences, _) in found.items()
         ),
         holds=[

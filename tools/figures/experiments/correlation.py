@@ -13,23 +13,23 @@ from scene import World
 
 HIGH = Claim(
     "Biswas, Figure 4",
-    "Above a similarity of 85 %, the share of equal bits and the exact cosine are almost the same.",
+    "Above a similarity of 85 % the share of equal bits is almost the cosine.",
     "For pairs of cosine .85 or more, the mean absolute difference is .05 or less.",
 )
 LOW = Claim(
     "Biswas, Figure 4",
-    "At low and moderate similarity the two differ a lot.",
+    "At low similarity the two differ a lot.",
     "For pairs of cosine .5 or less, the mean absolute difference is at least three times that"
     " above .85.",
 )
 ANGLE = Claim(
-    "Charikar 2002, in Biswas and Sood & Loguinov",
-    "The share of equal bits is 1 - angle / pi in the mean.",
+    "Charikar 2002",
+    "The mean share of equal bits is 1 - angle / pi.",
     "In each tenth of the cosine with 50 pairs or more, the mean is within .02 of it.",
 )
 FALSE = Claim(
     "Biswas, section 4.1",
-    "Of the pairs of a thousand documents, .004 % are false positives.",
+    "Of the pairs of 1,000 documents .004 % are false positives.",
     "Of random pairs, fewer than .02 % have 95 % equal bits and a cosine below .85.",
 )
 F64 = npt.NDArray[np.float64]

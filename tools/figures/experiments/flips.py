@@ -27,28 +27,27 @@ THEIRS = {1: (16, 13, 3.7), 2: (37, None, 13), 3: (347, 151, 61)}
 THEIRS_ALL = {1: 17, 2: 152, 3: 675}
 ONE = Claim(
     "Sood & Loguinov, Figure 3(a)",
-    "At h = 1 the first flip finds over 30 % of the pairs, four flips find 80 %, 17 find all.",
+    "At h = 1 one flip finds over 30 % of the pairs, 4 flips 80 %, 17 all.",
     "One flip finds 25 % or more, four flips 75 % or more; 17 flips find 99 % or more.",
 )
 ALL = Claim(
     "Sood & Loguinov, Figure 3(b), (c)",
-    "All pairs are found in 152 attempts at h = 2 and in 675 at h = 3.",
+    "152 attempts at h = 2 and 675 at h = 3 find all pairs.",
     "152 and 675 attempts find 99 % or more of the pairs.",
 )
 HALF = Claim(
     "Sood & Loguinov, Figure 3(d)",
-    "For half of the pairs VOSH needs 16, 37 and 347 times fewer attempts than random flips.",
+    "For half of the pairs VOSH needs 16, 37, 347 times fewer attempts than random flips.",
     "Our factors are half of theirs or more.",
 )
 COMPLETE = Claim(
     "Sood & Loguinov, Figure 3(d)",
-    "For all pairs VOSH needs 3.7, 13 and 61 times fewer attempts than random flips.",
+    "For all pairs it needs 3.7, 13, 61 times fewer.",
     "Our factors are half of theirs or more.",
 )
 STORED = Claim(
     "Beyond the paper",
-    "Weights stored in 4 bits keep most of the order: a search of stored documents needs not much"
-    " more attempts than one by exact weights.",
+    "Weights stored in 4 bits need not many more attempts than exact ones.",
     "For 50 % and for 95 % of the pairs, stored weights need at most three times the attempts at"
     " each h.",
 )
@@ -77,14 +76,14 @@ def run(world: World) -> Section:
     section = Section(
         "Figure 3: attempts of VOSH",
         ", ".join(f"{len(pairs):,} pairs at distance {h}" for h, pairs in chosen.items())
-        + " (documents with equal fingerprints once); the other half of the pairs taught the"
-        " volatility.",
+        + "; the other half of the pairs taught the volatility.",
     )
     judge(section, counted)
     section.table(
         [f"pairs of exact cosine {SIMILAR} or more", "50 %", "80 %", "95 %", "all"],
         [[f"h = {h}, {len(each):,} pairs", *(f"{at(each, s):,}" for s in PARTS)]
          for h, each in similar.items()],
+        is_detail=True,
     )  # fmt: skip
     section.table(
         ["h", "found", "theirs", EXACT, FOUR_BITS, "at random"],
@@ -95,6 +94,7 @@ def run(world: World) -> Section:
              f"{math.ceil(share * math.comb(64, h)):,}"]
             for h in chosen for place, share in enumerate(SHARES)
         ],
+        is_detail=True,
     )  # fmt: skip
     section.pictures.append((draw(world, counted), "Attempts until a pair is found"))
     return section
@@ -157,11 +157,11 @@ def judge(section: Section, counted: dict[tuple[str, int], I64]) -> None:
     section.judge(
         ALL, theirs="100 % and 100 %", ours=" and ".join(f"{share:.1%}" for share in every),
         holds=[share >= 0.99 for share in every],
-        why="pairs that are near by accident flip bits of large weight, too",
+        why="pairs near by accident flip bits of large weight, too",
     )  # fmt: skip
     for claim, share, why in (
         (HALF, 0.5, "most pairs differ in their most volatile bits"),
-        (COMPLETE, 1.0, "the last pair decides: one pair that is near by accident is enough"),
+        (COMPLETE, 1.0, "one pair that is near by accident decides"),
     ):
         factors = {h: factor(counted[EXACT, h], share, h) for h in (1, 2, 3)}
         theirs = {h: THEIRS[h][SHARES.index(share)] for h in factors}
@@ -181,8 +181,7 @@ def judge(section: Section, counted: dict[tuple[str, int], I64]) -> None:
             for share, values in costs.items()
         ),
         holds=[value <= 3 for values in costs.values() for value in values],
-        why="the bits that flip are in the first of 8 steps of magnitude, and within a step the"
-        " order is lost",
+        why="the bits that flip are in the first of 8 steps of magnitude, where the order is lost",
     )  # fmt: skip
 
 

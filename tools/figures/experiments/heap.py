@@ -9,8 +9,7 @@ LEVELS = 5
 Node = tuple[int, ...]
 SAME = Claim(
     "Sood & Loguinov, Figure 2",
-    "The top five levels of the heaps for h = 1, 2, 3 have the 5, 9 and 11 sets that the figure"
-    " shows.",
+    "The top five levels of the heaps for h = 1, 2, 3 have these 5, 9 and 11 sets.",
     "`kernel.flip_set_children` makes the same sets, no others, and none twice.",
 )
 THEIRS = {

@@ -30,7 +30,7 @@ TRADE = Claim(
 )
 BETTER = Claim(
     "Beyond the paper",
-    "The similarity by stored weights decides better than the distance of 64 bits.",
+    "Stored weights decide better than the distance of 64 bits.",
     "The best F1 over thresholds of similarity is above the best F1 over distances.",
 )
 F64 = npt.NDArray[np.float64]
@@ -92,8 +92,8 @@ def judged(
         ours=f"h = {crossing}: P({crossing}) = {precision[crossing]:.3f},"
         f" R({crossing}) = {recall[crossing]:.3f}",
         holds=2 <= crossing <= 4,
-        why=f"at the paper's h = 3 we have P = {precision[3]:.3f} and R = {recall[3]:.3f}: where"
-        " they cross depends on how many pairs of the collection lie just below cosine .9",
+        why=f"at h = 3 we have P = {precision[3]:.3f} and R = {recall[3]:.3f}; it depends on how"
+        " many pairs lie just below cosine .9",
     )  # fmt: skip
     section.judge(
         TRADE, theirs="false negatives for small h, false positives for large h",
@@ -112,7 +112,7 @@ def judged(
         holds=best > f1, why="128 weights of 4 bits say more than 64 signs",
     )  # fmt: skip
     rows = [[str(h), f"{precision[h]:.3f}", f"{recall[h]:.3f}"] for h in range(11)]
-    section.table(["h", "P(h)", "R(h)"], rows)
+    section.table(["h", "P(h)", "R(h)"], rows, is_detail=True)
     section.pictures.append((draw(world, by_distance, by_similarity), "Precision and recall"))
     return section
 

@@ -16,7 +16,7 @@ from scene import World
 F64 = npt.NDArray[np.float64]
 LAPLACE = Claim(
     "Sood & Loguinov, Figure 1(a)",
-    "With TF-IDF weights, W is distributed like a Laplace variable, not like a Gaussian one.",
+    "With TF-IDF weights, W is distributed like a Laplace variable, not a Gaussian one.",
     "A fitted Laplace density gives W a larger likelihood than a fitted Gaussian one.",
 )
 DOUBLED = Claim(
@@ -53,12 +53,12 @@ def run(world: World) -> Section:
     )
     section.judge(
         LAPLACE, theirs="Laplace-like",
-        ours=f"log-likelihood of Laplace larger by {gain:.3f} a document, excess kurtosis"
+        ours=f"Laplace log-likelihood larger by {gain:.3f} a document, excess kurtosis"
         f" {kurtosis(first):.1f} (Laplace 3, Gaussian 0)",
         holds=gain > 0,
-        why="only a mixture of scales makes long tails, and our documents differ less in scale:"
-        f" the gain is {laplace_gain(forms['of length 1']):.3f} for W of length 1, and"
-        f" {laplace_gain(forms['as they are']):.3f} for W that is not divided by anything",
+        why="long tails need a mixture of scales, and our documents differ less in scale: the gain"
+        f" is {laplace_gain(forms['of length 1']):.3f} for W of length 1,"
+        f" {laplace_gain(forms['as they are']):.3f} for W that is not divided",
     )  # fmt: skip
     section.judge(
         DOUBLED, theirs="variance x 2, slightly more Gaussian",
@@ -70,9 +70,7 @@ def run(world: World) -> Section:
     section.judge(
         TAILS, theirs="exponential on a logarithmic scale",
         ours=f"R^2 {straight:.4f} for a line in |y|, {bent:.4f} in y^2",
-        holds=straight > bent, why=(
-            "documents of one scale have Gaussian tails; only a mixture of scales makes longer ones"
-        ),
+        holds=straight > bent, why="documents of one scale have Gaussian tails",
     )  # fmt: skip
     section.pictures.append((draw(world, forms, differences), "Distribution of W and of Y"))
     return section
