@@ -155,7 +155,9 @@ def test_reports_show_a_summary(filled):
         f" {statistics.file_bytes:,} bytes on disk, {len(statistics.runs)} runs,"
         f" {len(statistics.readers)} reader>"
     )
-    assert "<tr><td>document_count</td><td>4</td></tr>" in statistics._repr_html_()
+    html = statistics._repr_html_()
+    assert "<tr><td>document_count</td><td>4</td></tr>" in html
+    assert "<tr><td>map_bytes</td><td>1.1 TB, to which the file can grow</td></tr>" in html
     assert repr(plan).startswith(f"<simdb.Plan: method {plan.method!r}, similarity >= 0.9, recall ")
     assert plan._repr_html_().count("<tr>") == 1 + len(plan.considered)
     assert repr(explanation).startswith("<simdb.Explanation of 'a' and 'b': match, distance ")

@@ -523,6 +523,22 @@ def test_every_kind_of_document_is_taken_and_what_is_none_is_found_in_every_verb
     assert set(found.values()) == {VERBS.count("document)\n")}
 
 
+def test_a_result_has_the_type_of_the_data(tmp_path):
+    program = """\
+import simdb
+
+texts: list[str] = ["a"]
+kept: list[str] = simdb.deduplicate(texts).data
+clean: list[str] = simdb.decontaminate(texts, against=texts).data
+by_id: dict[int, str] = simdb.decontaminate({1: "a"}, against=texts).data
+wrong: set[str] = simdb.decontaminate(texts, against=texts).data
+"""
+
+    errors = checked(tmp_path, program)
+
+    assert [line.split(":")[1] for line in errors if " error: " in line] == ["7"]
+
+
 def test_every_record_of_values_stays_as_it_is():
     records = [
         each

@@ -27,7 +27,7 @@ from simdb.core.values import dataclass
 from simdb.core.vector_form import minimum_type, unpack_minima
 
 _EMPTY = ", of an empty document"
-PICKLED = "this was pickled or copied, and db.get(id).text reads its text"
+PICKLED = "of a pickled or copied object, db.get(id).text reads the text"
 NO_TEXT = "no texts are stored; create a database with Options(texts=True), or look up your own"
 COUNTED_MAX = 255  # the largest distance that a match can hold
 
@@ -200,7 +200,7 @@ class StoredText:
         try:
             reader = self._reader
         except AttributeError:
-            raise OptionError(f"{PICKLED}; or {NO_TEXT}") from None
+            raise OptionError(f"{NO_TEXT}; {PICKLED}") from None
         (found,) = reader.texts_many([self.id])  # type: ignore[attr-defined]
         return found  # type: ignore[no-any-return]
 

@@ -314,11 +314,13 @@ class Statistics:
         return f"<simdb.Statistics of {self.path!r}: {', '.join(counts)}>"
 
     def _repr_html_(self) -> str:
-        """Return the numbers as a table, for notebooks."""
-        numbers = [(field.name, getattr(self, field.name)) for field in fields(self)]
-        rows = [(name, f"{each:,}") for name, each in numbers if isinstance(each, int)]
-        sizes = [(f"{name}, bytes", f"{each:,}") for name, each in self.section_bytes.items()]
-        every = [*rows, ("runs", len(self.runs)), ("readers", len(self.readers)), *sizes]
+        """Return the numbers as a table, for notebooks; sizes have units, such as MB."""
+        numbers = {field.name: getattr(self, field.name) for field in fields(self)}
+        rows = {name: f"{each:,}" for name, each in numbers.items() if isinstance(each, int)}
+        rows |= {name: previews.size(numbers[name]) for name in rows if name.endswith("_bytes")}
+        rows["map_bytes"] += ", to which the file can grow"
+        sizes = [(name, previews.size(each)) for name, each in self.section_bytes.items()]
+        every = [*rows.items(), ("runs", len(self.runs)), ("readers", len(self.readers)), *sizes]
         return previews.table(self.path, ("", ""), every, len(every), most=len(every))
 
 

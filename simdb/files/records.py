@@ -425,16 +425,9 @@ def make_record(
     elif reading.has_fields:
         fields = asked.id.without(value if wanted is None else wanted.without(value))
     return Record(
-        id=id,
-        text=text,
-        source=source,
-        position=position,
-        size_bytes=size_bytes,
-        line=written,
-        fields=fields,
-        is_null=is_null,
-        lacks=lacks,
-    )
+        id=id, text=text, source=source, position=position, size_bytes=size_bytes, line=written,
+        fields=fields, is_null=is_null, lacks=lacks,
+    )  # fmt: skip
 
 
 def place(source: str, position: int) -> str:

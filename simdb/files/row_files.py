@@ -241,13 +241,10 @@ def _columns(
     if has_nulls and reading.on_null != KEEP:
         return None
     return records.Batch(
-        ids=ids,
-        texts=texts.filled(),
-        sources=[name] * len(texts),
-        positions=np.arange(first, first + len(texts)),
-        sizes=np.maximum(texts.lengths, 0),
+        ids=ids, texts=texts.filled(), sources=[name] * len(texts),
+        positions=np.arange(first, first + len(texts)), sizes=np.maximum(texts.lengths, 0),
         nulls=nulls if has_nulls else None,
-    )
+    )  # fmt: skip
 
 
 def _records(

@@ -19,6 +19,7 @@ One thread of one process has the right to write, from its first read to its com
 
 import os
 import threading
+import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ from simdb.core.errors import BusyError
 from simdb.storage.files import Board, FileLock, pauses, wait
 
 WAIT_SECONDS = 2.0
+SILENT_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 0.005
 
 
@@ -261,7 +263,8 @@ class WriteRight:
     def take(self, timeout: float | None) -> None:
         """Wait for the right; BusyError after `timeout` seconds.
 
-        BusyError at once if this thread already has it.
+        BusyError at once if this thread already has it.  Without a timeout, issue a RuntimeWarning
+        if another thread has it for long.
         """
         self._owner.thread = get_ident()
         owner = self._turn.owner
@@ -270,7 +273,15 @@ class WriteRight:
                 f"this thread already has a write transaction on {self._path}; use its verbs, or"
                 " end it first"
             )
-        if not self._turn.take(self._owner, timeout):
+        is_taken = self._turn.take(self._owner, SILENT_SECONDS if timeout is None else timeout)
+        if not is_taken and timeout is None:
+            warnings.warn(
+                f"another thread has been writing to {self._path} for {SILENT_SECONDS:g} seconds,"
+                " and this one waits until it ends; open(timeout=) limits the wait",
+                RuntimeWarning, stacklevel=2,
+            )  # fmt: skip
+            is_taken = self._turn.take(self._owner, None)
+        if not is_taken:
             raise BusyError(
                 f"another thread has been writing to {self._path} for {timeout:g} seconds;"
                 " try again, or open with a longer timeout="

@@ -2,12 +2,14 @@ import subprocess
 import sys
 import threading
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from soundness import TINY
 
 import simdb
+from simdb.storage import gate
 
 
 def test_a_refused_verb_leaves_the_transaction_as_it_was(database):
@@ -97,6 +99,22 @@ def test_a_second_transaction_of_the_same_thread_is_refused_at_once(database):
             database.compact()
 
     assert list(database) == [1]
+
+
+def test_a_thread_that_waits_long_for_another_thread_says_so(database, monkeypatch):
+    said = threading.Event()
+    noting = SimpleNamespace(warn=lambda message, *_, **__: said.set() if "waits" in message else 0)
+    monkeypatch.setattr(gate, "SILENT_SECONDS", 0.01)
+    monkeypatch.setattr(gate, "warnings", noting)
+    waiting = threading.Thread(target=database.insert, args=(2, 2))
+
+    with database.write() as transaction:
+        transaction.insert(1, 1)
+        waiting.start()
+        assert said.wait(10)
+    waiting.join()
+
+    assert list(database) == [1, 2]
 
 
 def test_another_thread_gives_up_after_the_timeout(open_database):

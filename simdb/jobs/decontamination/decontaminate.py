@@ -38,7 +38,7 @@ from simdb.jobs.decontamination.result import (
 )
 from simdb.jobs.deduplication.files import KeptDocuments, opened, paths_of, reading_of, records_of
 from simdb.jobs.deduplication.reference import ids_in, naming
-from simdb.jobs.deduplication.result import InMemory, Survivors
+from simdb.jobs.deduplication.result import Given, InMemory, Survivors
 from simdb.jobs.deduplication.rows import (
     DataRows,
     Records,
@@ -58,7 +58,7 @@ MARKS_FIELD = "leaks"  # which a marked record has
 
 @answering
 def decontaminate(
-    data: Any,
+    data: Given,
     *,
     against: Any = None,
     text: FieldName = "text",
@@ -76,7 +76,7 @@ def decontaminate(
     on_error: choices.OnError = "raise",
     threads: int | Budget | None = None,
     progress: Progress | None = None,
-) -> Decontaminated:
+) -> Decontaminated[Given]:
     """Find the items of a reference, such as a test set, in data, and remove them.
 
     Parameters

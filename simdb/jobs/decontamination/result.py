@@ -17,7 +17,7 @@ from simdb.files import Target, check_staying, output_format, write_rows, writte
 from simdb.jobs import report
 from simdb.jobs.decontamination.items import Items
 from simdb.jobs.decontamination.judge import FoundItem, Passage
-from simdb.jobs.deduplication.result import Survivors
+from simdb.jobs.deduplication.result import Given_co, OfData, Survivors, data_property
 from simdb.sketch import WordOrder
 
 
@@ -192,10 +192,11 @@ def _span(passage: Passage, places: I64, own: I64) -> Span:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Decontaminated:
+class Decontaminated(OfData[Given_co]):
     """The documents that are kept of some data, and the items that were found in it.
 
-    `data` has the documents, `leaks` and `skipped` are tables, and `report` writes a page.
+    For type checkers, `Decontaminated[list[str]]` is the result for data of this type.  `data` has
+    the documents, `leaks` and `skipped` are tables, and `report` writes a page.
 
     Attributes
     ----------
@@ -247,9 +248,9 @@ class Decontaminated:
         """What on_error="skip" has left out, as a pyarrow.Table: row, id, reason."""
         return self.left_out.table()
 
-    @property
+    @data_property
     def data(self) -> Any:
-        """What stays, in its order and of the kind that was given; see `Deduplicated.data`."""
+        """The documents that are kept, in the form that was given; see `Deduplicated.data`."""
         return self.survivors.data
 
     def write(self, path: "str | os.PathLike[str]", *, in_place: bool = False) -> None:

@@ -589,12 +589,9 @@ class _GivenRows:
         usual = None if found.leaders is None else options.similarity
         measure = found.groups.measure if found.leaders is None else options.measure
         return Deduplicated(
-            survivors=self.survivors(kept),
-            kept=kept,
-            left_out=self.left_out,
-            groups=replace(found.groups, measure=measure),
+            survivors=self.survivors(kept), kept=kept, left_out=self.left_out,
+            groups=replace(found.groups, measure=measure), on_null=self.on_null,
             null_count=int(np.count_nonzero(self.is_null)),
-            on_null=self.on_null,
             removed_ids=object_array(list(self.names(found.removed))),
             representatives=object_array(found.representatives),
             similarities=found.similarities,

@@ -456,17 +456,11 @@ def _draw_pairs(
     # Without a reason, all documents were searched for: every pair was found from both ends.
     shown = binned if reason else (binned + 1) // 2
     drawn = Drawn(
-        documents=done,
-        of_documents=population,
-        seed=limits.seed,
-        reason=reason,
-        pair_count=int(counts.sum()),
-        matching_count=int((counts > 0).sum()),
-        measure=SIMILARITY if is_measured else DISTANCE,
-        floor=floor,
-        is_floored=is_floored,
+        documents=done, of_documents=population, seed=limits.seed, reason=reason,
+        pair_count=int(counts.sum()), matching_count=int((counts > 0).sum()),
+        measure=SIMILARITY if is_measured else DISTANCE, floor=floor, is_floored=is_floored,
         bins=tuple(map(Bin, edges[:-1].tolist(), edges[1:].tolist(), shown.tolist())),
-    )
+    )  # fmt: skip
     return drawn, ids[:done], counts
 
 

@@ -277,13 +277,9 @@ def _rendered(name: str, /, *, script: str = "", **values: Any) -> str:
     """Return a page by the template `name`; `script`: the file of the only script that may run."""
     jinja = _load_jinja()
     environment = jinja.Environment(
-        loader=jinja.FileSystemLoader(FOLDER),
-        autoescape=True,
-        undefined=jinja.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+        loader=jinja.FileSystemLoader(FOLDER), autoescape=True, undefined=jinja.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
     environment.filters.update(
         size=size, count="{:,.0f}".format, moment=moment, id=shown_id, visible=visible
     )
