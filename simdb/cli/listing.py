@@ -4,7 +4,6 @@ The end of the name of a file says its format: Parquet, Arrow, JSON lines, CSV o
 gets its name when it is complete.
 """
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -126,7 +125,7 @@ def pairs(
         if explain:
             plan = found.plan
             reason = in_words(plan.reason)
-            print(f"{plan.method}, recall {plan.recall:.4g}: {reason}", file=sys.stderr)
+            print_note(f"{plan.method}, recall {plan.recall:.4g}: {reason}")
         ways = columns, PAIR_TEXTS, columns
         texts = texts or own_texts(database)
         has_found = _list(wanted, listing, ways, found, _pair_rows(found), texts)

@@ -135,11 +135,12 @@ def _print_plan(plan: simdb.Plan) -> None:
         return
     render.print_one(_way_row(plan))
     for name, each in words.items():
-        print(f"\n{name.capitalize()}: {each}.")
+        render.print_text(f"\n{name.capitalize()}: {each}.")
     print("\nConsidered, best first (time and page reads of one query, bytes per document):")
     render.print_rows(map(_in_words, ways), WAY_COLUMNS)
     if smallest is not None:
-        print(f"\nThe smallest database: {smallest['reason']}.\n{smallest['choice'].capitalize()}.")
+        render.print_text(f"\nThe smallest database: {smallest['reason']}.")
+        render.print_text(f"{smallest['choice'].capitalize()}.")
         render.print_rows([_in_words(smallest)], WAY_COLUMNS)
 
 

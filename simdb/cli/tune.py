@@ -12,7 +12,7 @@ from simdb.cli.options.declare import Natural
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import TextOptions
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import in_words, is_table, print_one
+from simdb.cli.output.render import in_words, is_table, print_one, print_text
 from simdb.core.choices import MarkupName
 from simdb.core.decoding import known_encoding
 from simdb.core.errors import InputError
@@ -168,4 +168,4 @@ def _print(advice: simdb.SketchAdvice) -> None:
     print_one(shown | {name: str(share) for name, share in shares.items() if share is not None})
     print()
     for reason in advice.reasons:
-        print(f"* {in_words(reason)}")
+        print_text(f"* {in_words(reason)}")

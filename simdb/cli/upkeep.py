@@ -11,7 +11,15 @@ import simdb
 from simdb import compat
 from simdb.cli.options.opening import open_either, open_idle
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import FINDINGS, Exit, in_words, is_table, plain, print_one, quantity
+from simdb.cli.output.render import (
+    FINDINGS,
+    Exit,
+    in_words,
+    is_table,
+    print_note,
+    print_one,
+    quantity,
+)
 from simdb.core.choices import ConflictName
 from simdb.core.previews import size
 from simdb.files import STANDARD_OUTPUT, check_outputs
@@ -39,7 +47,7 @@ def rebuild(db: str, *, drop_damaged: bool = False, polytopes: int | None = None
         }
     print_one(row)
     for each in (*report.losses, *report.notes):
-        print(in_words(plain(each)), file=sys.stderr)
+        print_note(in_words(each))
     if report.losses or report.notes:
         raise Exit(FINDINGS)
 

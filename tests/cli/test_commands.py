@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import click
 from over import over
 
 from simdb import cli
 from simdb.cli import COMMANDS, NAMES, module_of
-from simdb.cli.options.declare import described
+from simdb.cli.app import app
+from simdb.cli.options.declare import DAILY, TITLES, described
 
 SENTENCES = [pair for group in COMMANDS.values() for pair in group.items()]
 
@@ -22,6 +24,35 @@ def test_every_command_has_help_that_begins_with_its_sentence_and_ends_with_its_
     assert (ran.code, usage.startswith("Usage: ")) == (0, True)
     assert " ".join(first.split()) == sentence
     assert "".join(ran.output.partition("Options:")[2].split()).endswith(notes)
+
+
+def flags_of(name):
+    context = click.Context(app)
+    found = app.get_command(context, name.split()[0])
+    for each in name.split()[1:]:
+        found = found.get_command(context, each)
+    return {each.opts[-1] for each in found.params if isinstance(each, click.Option)}
+
+
+def test_options_in_groups_are_options_of_commands():
+    every = [flag for flags in TITLES.values() for flag in flags]
+
+    assert len(set(every)) == len(every)
+    assert set(every) <= set().union(*map(flags_of, [*NAMES, "spark dedup"]))
+    assert all(set(flags) <= flags_of(name) for name, flags in DAILY.items())
+
+
+def test_the_help_of_the_main_job_begins_with_ten_options_of_daily_use(simdb_run):
+    output = simdb_run("dedup", "--help").output
+
+    groups = [line[:-1] for line in output.splitlines() if line and line.endswith(":")]
+    titles = [each for each in groups if each[0] != " "]
+    first = output.partition("Options:\n")[2].partition("\nMatching:")[0]
+    flags = [line.split()[:2] for line in first.splitlines() if line.startswith("  -")]
+    assert titles == ["Arguments", "Options", *[each for each in TITLES if each != "Tables"]]
+    assert flags[0] == ["-o,", "--output"]
+    assert [each for each, _ in flags[1:]] == [*DAILY["dedup"][1:], "-h,"]
+    assert len(DAILY["dedup"]) == 10
 
 
 def test_every_module_of_the_command_line_has_commands_or_serves_all():

@@ -16,8 +16,11 @@ on the command line says so: `source: Annotated[str, "FILE"]`.
 The types are str, int, float, bool, a Literal, a tuple and a list of one of them, and each with the
 type of click: `Annotated[int, IntRange(1)]`; also with None.  A list takes many values, as an
 option each word up to the next option if the line says `NAME...`.  A bool is a flag.  A parameter
-whose type is a dataclass is a group of options, one for each field; the `panel` of the class is the
-title above them.
+whose type is a dataclass stands for options, one for each field.
+
+The help of a command shows its options in groups.  In the section `groups`, each line has a title
+and its options; in the section `daily`, the name of a command and the options that its help shows
+first.  A command without such a line has all options in one group, but for those of its sketch.
 """
 
 import inspect
@@ -43,7 +46,7 @@ Positive = Annotated[int, click.IntRange(1)]
 BitCount = Annotated[int, click.IntRange(0, 64)]
 OPTIONAL = "[N]"  # the word for a number that can be left out, which then is 0
 
-ARGUMENTS, OPTIONS = "Arguments", "Options"
+ARGUMENTS, OPTIONS, SKETCH = "Arguments", "Options", "Sketch"
 MANY = "..."
 # What the metavar of an argument or an option says about its value.
 FOLDERS = ("DB", "TARGET")
@@ -92,10 +95,10 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the parameters in their sections."""
-        sections: dict[str, list[tuple[str, str]]] = {ARGUMENTS: [], OPTIONS: []}
+        sections = {title: list[tuple[str, str]]() for title in (ARGUMENTS, OPTIONS, *TITLES)}
         for each in self.get_params(ctx):
             if record := each.get_help_record(ctx):
-                sections.setdefault(getattr(each, "panel", OPTIONS), []).append(record)
+                sections[getattr(each, "panel", OPTIONS)].append(record)
         for title, records in sections.items():
             if records:
                 with formatter.section(title):
@@ -120,10 +123,12 @@ class CommandArgument(click.Argument):
 class CommandOption(click.Option):
     """An option of click that knows the section of the help in which it is shown."""
 
-    def __init__(self, *given: Any, panel: str, takes_all: bool, **settings: Any) -> None:
+    panel = OPTIONS
+
+    def __init__(self, *given: Any, takes_all: bool, **settings: Any) -> None:
         """Make the option of click; `takes_all`: each word up to the next option is a value."""
         super().__init__(*given, shell_complete=completed, **settings)
-        self.panel, self.takes_all = panel, takes_all
+        self.takes_all = takes_all
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         """Return the value; UsageError for one that was meant as an option."""
@@ -213,19 +218,24 @@ def command_of(
         kind = each.annotation
         if isinstance(kind, type) and is_dataclass(kind):
             groups[each.name] = kind
-            panel = getattr(kind, "panel", OPTIONS)
-            made += [_option(one.name, one.type, one.default, lines, panel) for one in fields(kind)]
+            made += [_option(one.name, one.type, one.default, lines) for one in fields(kind)]
         elif each.kind is each.KEYWORD_ONLY:
-            made.append(_option(each.name, kind, each.default, lines, OPTIONS))
+            made.append(_option(each.name, kind, each.default, lines))
         else:
             made.append(_argument(each.name, kind, each.default, lines))
     if has_json:
-        option = _option("json", bool, False, lines, OPTIONS)
+        option = _option("json", bool, False, lines)
         option.expose_value = False
         option.callback = _keep_json
         made.append(option)
     lists = [str(each.name) for each in made if each.multiple or each.nargs == -1]
     called = partial(_call, function, groups, lists)
+    places = {flag: at for at, flag in enumerate(DAILY.get(name, []))}
+    made.sort(key=lambda one: places.get(one.opts[-1], len(places)))
+    for other in made[len(places) :]:
+        title = TITLE_OF.get(other.opts[-1], other.panel)
+        if places or title == SKETCH:
+            other.panel = title
     return Command(name.split()[-1], callback=called, params=list(made), help=text, epilog=notes)
 
 
@@ -277,18 +287,12 @@ def _argument(
     metavar = metavar or (f"{name.removesuffix('s')}..." if is_list else name).upper()
     is_required = default is inspect.Parameter.empty
     return CommandArgument(
-        [name],
-        type=kind,
-        nargs=-1 if is_list else 1,
-        required=is_required,
-        metavar=metavar if is_required else f"[{metavar}]",
-        text=lines[metavar].help,
-    )
+        [name], type=kind, nargs=-1 if is_list else 1, required=is_required,
+        metavar=metavar if is_required else f"[{metavar}]", text=lines[metavar].help,
+    )  # fmt: skip
 
 
-def _option(
-    name: str, annotation: Any, default: Any, lines: Mapping[str, Line], panel: str
-) -> CommandOption:
+def _option(name: str, annotation: Any, default: Any, lines: Mapping[str, Line]) -> CommandOption:
     kind, is_list, flag = _type_of(annotation)
     line = lines[flag or f"--{name.replace('_', '-')}"]
     settings: dict[str, Any] = {} if is_list else {"default": default}
@@ -300,9 +304,14 @@ def _option(
         settings["metavar"] = line.metavar or usual
         settings["type"] = ShareType() if kind is float else kind
     return CommandOption(
-        [name, *line.names], multiple=is_list, help=line.help, panel=panel,
+        [name, *line.names], multiple=is_list, help=line.help,
         takes_all=is_list and line.metavar.endswith(MANY), show_default=True, **settings,
     )  # fmt: skip
 
 
 SHARED = described("shared")[1]
+DAILY, TITLES = (
+    {each.metavar: each.help.split() for each in described(name)[1].values()}
+    for name in ("daily", "groups")
+)
+TITLE_OF = {flag: title for title, flags in TITLES.items() for flag in flags}

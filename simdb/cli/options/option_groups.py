@@ -224,13 +224,11 @@ class ListingOptions:
 
 def given_batch(id: str, text: str, has_int_ids: bool) -> "Batch":
     """Return the batch of one document whose text was given with --text."""
+    size = len(text.encode("utf-8", "surrogatepass"))
     return files.Batch(
-        ids=given_ids([id], has_int_ids),
-        texts=[text],
-        sources=["--text"],
-        positions=np.zeros(1, np.int64),
-        sizes=np.array([len(text.encode("utf-8", "surrogatepass"))]),
-    )
+        ids=given_ids([id], has_int_ids), texts=[text], sources=["--text"],
+        positions=np.zeros(1, np.int64), sizes=np.array([size]),
+    )  # fmt: skip
 
 
 def given_ids(ids: Collection[str], has_int_ids: bool) -> list[str | int]:

@@ -6,7 +6,7 @@ dictionary by name, without the options that were not given.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import simdb
 from simdb.core.decoding import known_encoding
@@ -29,8 +29,6 @@ FILE_MARK = "@"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SketchOptions:
     """The sketch options as typed on a command line; None for each that was not given."""
-
-    panel: ClassVar[str] = "Sketch"
 
     preset: str | None = None
     markup: str | None = None

@@ -115,9 +115,8 @@ def stage_lines(timings: Timings) -> Iterator[str]:
     names = [f"{each.name} ({each.note})" if each.note else each.name for each in every]
     width = max(map(len, names))
     for name, stage in zip(names, every, strict=True):
-        processor = f"{stage.processor_seconds:8.2f} s of processor"
-        parallel = f"{stage.parallel:4.0%} of it in parallel"
-        yield f"{name:<{width}}  {stage.seconds:8.2f} s {processor}, {parallel}"
+        processor = f"{stage.processor_seconds:7.2f} s CPU, {stage.parallel:4.0%} parallel"
+        yield f"{name:<{width}} {stage.seconds:7.2f} s {processor}"
 
 
 def _rounded(stage: Stage) -> dict[str, str | float]:

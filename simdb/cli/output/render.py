@@ -8,7 +8,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -30,6 +30,7 @@ TERMINATED = 128 + signal.SIGTERM
 # Rows per table: column widths depend on all rows of a table, which are held in memory.
 TABLE_ROWS = 200
 CELL_CHARACTERS_MAX = 120
+SENTENCES = ("reason", "note")  # fields that are shown whole
 LISTED = 5
 # The members of a group, each on a line of its own: ids of files are long.
 MEMBERS = ("ids", "duplicates")
@@ -86,8 +87,10 @@ def print_one(row: Row) -> None:
     if not is_table():
         _print_lines([row])
         return
-    fields = ((name.replace("_", " "), cell(value)) for name, value in _flat(row))
-    output.terminal.print_fields(fields)
+    output.terminal.print_fields(
+        (name.replace("_", " "), plain(each) if each and name in SENTENCES else cell(each))
+        for name, each in _flat(row)
+    )
 
 
 def print_note(note: str | None) -> None:
@@ -96,14 +99,19 @@ def print_note(note: str | None) -> None:
         print(wrapped(plain(note)), file=sys.stderr, flush=True)
 
 
-def wrapped(text: str) -> str:
-    """Return a line for standard error; on a terminal it is cut between words, not inside them."""
-    if not sys.stderr.isatty():
+def print_text(text: str) -> None:
+    """Print a line on standard output; a terminal gets it cut between words."""
+    print(wrapped(text, sys.stdout))
+
+
+def wrapped(text: str, stream: TextIO | None = None) -> str:
+    """Return a line for a stream, standard error if None; for a terminal, cut between words."""
+    if not (sys.stderr if stream is None else stream).isatty():
         return text
-    width = shutil.get_terminal_size().columns
     return textwrap.fill(
-        text, width, replace_whitespace=False, break_long_words=False, break_on_hyphens=False
-    )
+        text, shutil.get_terminal_size().columns, replace_whitespace=False, break_long_words=False,
+        break_on_hyphens=False, subsequent_indent=INDENT if text.startswith("* ") else "",
+    )  # fmt: skip
 
 
 def is_table() -> bool:

@@ -77,16 +77,12 @@ def render(facts: Facts, *, is_minhash: bool) -> str:
         return f"{kind} {name.rpartition('/')[2]}"
 
     return _rendered(
-        "page.html",
-        facts=facts,
+        "page.html", facts=facts, error=sampling_error(facts.drawn),
         rule=threshold_in_words(facts.threshold, facts.statistics.options["measure"]),
-        error=sampling_error(facts.drawn),
-        size_label=size_label,
-        table_name=table_name,
+        size_label=size_label, table_name=table_name, fill_label=fill_label,
         fills=header_shares(facts.headers, is_minhash=is_minhash),
-        fill_label=fill_label,
         name=shown_id(Path(facts.statistics.path).name or facts.statistics.path),
-    )
+    )  # fmt: skip
 
 
 def render_removed(documents: int, removed: int, rule: str, pairs: Sequence[TextPair]) -> str:

@@ -1,7 +1,7 @@
 """A function with annotated parameters, and a text about them, becomes a command of click."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import click
 import pytest
@@ -34,8 +34,6 @@ They are printed as a tuple.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """Options about case."""
-
-    panel: ClassVar[str] = "Case"
 
     lowercase: bool | None = None
 
@@ -136,7 +134,7 @@ def test_the_help_has_the_text_and_every_parameter(monkeypatch):
     output = run("--help").output
     lines = [" ".join(line.split()) for line in output.splitlines()]
 
-    places = [output.index(f"{title}:\n") for title in ("Arguments", "Options", "Case")]
+    places = [output.index(f"{title}:\n") for title in ("Arguments", "Options", "Sketch")]
     assert places == sorted(places)
     assert "Usage: show [OPTIONS] FIRST [WORD...]" in lines
     assert "Show all values." in lines
