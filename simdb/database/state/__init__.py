@@ -1,6 +1,6 @@
-"""State of a database: what readers see at one commit, and the documents on their way in.
+"""State: the documents that readers see at one commit, and the documents on their way in.
 
-What one query of a database of fingerprints does not need is cold, see `simdb.core.cold`.
+Modules that a single query of fingerprints does not need are cold, see `simdb.core.cold`.
 """
 
 from simdb.core import cold

@@ -1,7 +1,7 @@
 """Bits kind: a database of ready hashes of other than 64 bits, with tables of their parts.
 
-`plan/parts.py` has the tables.  The stored vector of a document is its whole hash, and its
-fingerprint a hash of that, so that equal hashes have equal fingerprints.
+`plan/parts.py` defines the tables.  The stored vector of a document is its whole hash, and its
+fingerprint is a hash of that, so that equal hashes have equal fingerprints.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,11 +32,11 @@ class PartTables:
         words = np.ascontiguousarray(delta.searchable.reshape(-1, len(tables)).T)
         pairs = zip(tables, words, strict=True)
         self._tables = [table.over((own, delta.ordinals), left_out) for table, own in pairs]
-        # What the tables of the parts do not leave out yet.
+        # Documents that the tables of the parts do not omit yet.
         self._left_out: LeftOut = None
 
     def leaving(self, left_out: LeftOut) -> "PartTables":
-        """Return the same tables without other documents."""
+        """Return these tables without the documents in `left_out`."""
         other = copy(self)
         other._left_out = left_out
         return other
@@ -69,9 +69,9 @@ class PartTables:
         return offsets_of(counts), ordinals[order], distances[order]
 
     def candidates_of(self, hash: U8, plan: Plan, most: int, left_out: LeftOut) -> U32 | None:
-        """Return the candidates of one query uint8[1, width], ascending, without other documents.
+        """Return the candidates of one query uint8[1, width], ascending, except `left_out`.
 
-        None if a part has more than `most`.
+        Returns None if a part has more than `most` candidates.
         """
         found: set[int] = set()
         for tables, words, limit, flips in self._looked_up(hash, plan):
@@ -79,10 +79,10 @@ class PartTables:
             if own is None:
                 return None
             found.update(ordinal for ordinal, _ in own)
-        if isinstance(left_out, tuple):  # whose tombstones the tables have
+        if isinstance(left_out, tuple):  # the tables already omit deleted documents
             _, codes, wanted = left_out
             for field, code in enumerate(wanted.tolist()):
-                if code != ANY_CODE:  # for the few that there are, faster than an array
+                if code != ANY_CODE:  # for few candidates, faster than an array
                     found = {each for each in found if codes.item(each, field) == code}
         return np.array(sorted(found), np.uint32)
 
@@ -96,7 +96,7 @@ class PartTables:
 
 
 class BitsKind(Kind):
-    """The kind of a database whose options name `Bits` that no fingerprint can hold."""
+    """The kind of a database whose options name `Bits` of another size than fingerprints."""
 
     stores = HASHES
     keying: HashParts
@@ -122,7 +122,7 @@ class BitsKind(Kind):
     def population(
         self, view: View, source: Source, criterion: Criterion, *, is_swept: bool
     ) -> HashPopulation:
-        """Return what the planner must know of a view; `is_swept`: to find all pairs."""
+        """Return the planner's description of a view; `is_swept`: for a search of all pairs."""
         counts = [run.info.entry_count for run in view.runs]
         crowds, near = self._crowds.and_near(view, source).T.tolist()
         return HashPopulation(
@@ -136,7 +136,7 @@ class BitsKind(Kind):
         )
 
     def empty_population(self, *, has_weights: bool) -> HashPopulation:
-        """Return what the planner must know of an empty database."""
+        """Return the planner's description of an empty database."""
         return HashPopulation(0, self.keying, 0, self._options.sketch.vector_bytes)
 
     def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:

@@ -1,4 +1,4 @@
-"""Crowds: how unevenly the documents of runs lie under the headers of tables."""
+"""Crowds: the uneven distribution of the documents of runs over the headers of tables."""
 
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
@@ -10,12 +10,12 @@ from simdb.core.dtypes import F64
 from simdb.database.state.view import View
 from simdb.storage import Run, Source, Table
 
-SAMPLE = 256  # documents of each table that tell how crowded its headers are
-NEIGHBOURS = 4  # entries under the header of each that tell how near they are
+SAMPLE = 256  # documents that are sampled in each table
+NEIGHBOURS = 4  # entries that are sampled under the header of each document
 
 
 class HeaderCrowds:
-    """How crowded the headers of the tables of runs are; see `Population.crowds`."""
+    """The crowding of the headers in the tables of runs; see `Population.crowds`."""
 
     def __init__(self, masks: Sequence[int], near: int = 0) -> None:
         """`masks`: the leading bits of each table; `near`: the distance of near entries."""
@@ -24,11 +24,11 @@ class HeaderCrowds:
         self._of_runs: WeakKeyDictionary[Run, F64] = WeakKeyDictionary()
 
     def of(self, view: View, source: Source) -> tuple[float, ...]:
-        """Return how crowded the headers of each table of a view are; () without runs."""
+        """Return the crowding of headers in each table of a view; () without runs."""
         return tuple(self.and_near(view, source)[:, 0].tolist())
 
     def and_near(self, view: View, source: Source) -> F64:
-        """Return how crowded the headers of each table are, and the share of near entries there.
+        """Return the crowding of headers in each table, and the share of near entries there.
 
         float64[tables, 2]; without runs, no rows.  Documents that are equal in all tables are not
         near, since the search of pairs takes equal hashes together.
@@ -51,11 +51,12 @@ class HeaderCrowds:
 
 
 def _crowd(table: Table, mask: int, near: int) -> tuple[float, ...]:
-    """Return the entries beside a document under its leading bits, over the mean of all headers.
+    """Return the crowding of a table, and mean counts of other entries, from a sample of documents.
 
-    A sample of the documents decides.  The result is about 1 if they are spread evenly, and never
-    less.  Also return how many entries are beside a document, how many of these are within the
-    distance `near`, and how many are equal, both 0 if it is 0.
+    The crowding is the number of other entries under a document's leading bits, over the mean of
+    all headers.  It is about 1 if documents are spread evenly, and never less.  Other entries under
+    the header are counted in all, within the distance `near`, and if equal.  The last two counts
+    are 0 if `near` is 0.
     """
     count = len(table.keys)
     if not count:

@@ -1,4 +1,4 @@
-"""Stored documents: their ordinals by id, some drawn at random, and their sketches as columns."""
+"""Stored documents: their ordinals by id, random draws, and their sketches as columns."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -17,7 +17,7 @@ from simdb.database.state.state import State
 from simdb.database.state.view import HASHES, SIGNATURES
 from simdb.storage import layout, metadata as records
 
-# Vectors have at least so many bytes.
+# Least number of bytes of a vector.
 WIDTH_LEAST = 32
 
 
@@ -30,7 +30,7 @@ def find_ids(state: State, ids: list[Any]) -> Any:
 def known_ordinals(state: State, ids: list[Any]) -> Any:
     """Return the uint32 ordinals of ids; NotFoundError if an id is not stored."""
     found = find_ids(state, ids)
-    # A query by id asks for one, of which the first comparison is the faster one.
+    # A query by id has a single id, for which the first comparison is faster.
     if found[0] < 0 if len(found) == 1 else (found < 0).any():
         refuse_unknown(ids[int(np.argmax(found < 0))])
     return found.astype(np.uint32)
@@ -64,13 +64,13 @@ def with_features(state: State, *, is_weighted: bool) -> U32:
 
 
 def feature_count(state: State, *, is_weighted: bool) -> int:
-    """Return how many documents `with_features` returns."""
+    """Return the number of documents that `with_features` returns."""
     counts = state.counts
     return counts.document_count - counts.empty_count - counts.bare_count * is_weighted
 
 
 def drawn(total: int, count: int, seed: int) -> I64:
-    """Draw `count` of the numbers below `total` at random, in random order, or all of them."""
+    """Draw `count` distinct numbers below `total` in random order, or all of them."""
     generator = np.random.default_rng(seed)
     return generator.choice(total, min(count, total), replace=False)
 
@@ -108,7 +108,7 @@ def known_documents(state: State, ids: list[Any]) -> list[Document[Any]]:
 
 
 def known_times(state: State, ids: list[Any]) -> U32:
-    """Return the times of stored documents in seconds, 0 for none; NotFoundError."""
+    """Return the times of documents in seconds, 0 for none; NotFoundError for an unknown id."""
     times: U32 = state.times()[known_ordinals(state, ids)]
     return times
 
@@ -116,14 +116,14 @@ def known_times(state: State, ids: list[Any]) -> U32:
 def known_texts(
     state: State, ids: list[Any], read: Callable[[State, U32], Sequence[Any]] = State.texts
 ) -> list[Any]:
-    """Return the texts of stored documents, None for what is no text; NotFoundError."""
+    """Return the texts of documents, None if one is no text; NotFoundError for an unknown id."""
     ordinals, which = np.unique(known_ordinals(state, ids), return_inverse=True)
     texts = list(read(state, ordinals))
     return [texts[at] for at in which]
 
 
 def are_stored(state: State, ids: list[Any]) -> Bools:
-    """Return whether each id is that of a stored document."""
+    """Return whether each id is stored."""
     return np.asarray(find_ids(state, ids) >= 0)
 
 
@@ -142,7 +142,7 @@ def document_count(state: State) -> int:
 
 
 def sketch_columns(state: State, ordinals: U32) -> list[Columns]:
-    """Return the columns of documents, one chunk for each kind: what a chunk holds is all alike."""
+    """Return the columns of documents in chunks, each with documents of one kind."""
     sketches = stored_sketches(state, ordinals)
     ids = object_array(ids_of(state, ordinals))
     kinds = sketches.states == BARE

@@ -1,18 +1,18 @@
 """Glimpse: a sample of pairs within a distance, drawn from a collection when a plan needs it.
 
-How many headers a search must look up for a recall depends on the collection.  Some hundred stored
-documents are changed as edits might change them (`plan.copied`), and one sees where their flips
-fall.  Where many documents are near by accident, any bits flip.  So the same documents are also
-looked up as they are, by the cheapest exact plan, as many of them as a fixed budget of work allows.
-A plan must reach its recall in each of the two groups, so that it holds for edited queries and for
-new documents of the same kind.
+The number of headers that a search must look up for a recall depends on the collection.  Some
+hundred stored documents are changed as edits might change them (`plan.copied`), to see where their
+flips fall.  If many documents are near by accident, any bits flip.  So unchanged documents are also
+looked up, by the cheapest exact plan and within a fixed budget of work.  A plan must reach its
+recall in each of the two groups, so it holds for edited queries and for new documents of the same
+kind.
 
-If no weights are stored, the queries of the first batch of `QUERIES_LEAST` are the sample: they
-have weights, and some of them are looked up exactly.  Without it stored documents are looked up.
-Nobody knows how likely each of their flips was, so every bit counts as equally likely to flip,
-and the search is nearly an exact one if there are such pairs.
+If no weights are stored, the first batch of `QUERIES_LEAST` queries gives the sample: the queries
+have weights, and some of them are looked up exactly.  Without such a batch, stored documents are
+looked up.  Nobody knows how likely each of their flips was.  So every bit counts as equally likely
+to flip, and the search is nearly an exact one if there are such pairs.
 
-A calibration does more: it takes documents like the queries, and more of them.
+A calibration does more: it uses documents like the queries, and more of them.
 """
 
 from collections.abc import Callable
@@ -31,16 +31,17 @@ from simdb.core.vector_form import fingerprints_of, unpack
 from simdb.plan import volatility
 from simdb.storage import layout
 
-# Documents that are changed, and those that are looked up; the seconds of one core for these.
+# Limits on the documents that are changed and that are looked up, and seconds of one core for the
+# look-ups.
 CHANGED, ASKED = 512, 4096
 SECONDS = 0.02
-# Stored pairs of fewer documents say nothing; how sure their share must be.
+# Least number of documents in stored pairs, and the confidence that their share must have.
 PAIRED_LEAST, LIKELY = 10, 0.8
-# If they are too few to be sure, so many times fewer matches must be lost than may be.
+# If they are too few for this confidence, the allowed loss of matches is divided by this number.
 CAUTION = 3
-# Few stored pairs are joined by those that are so many bits further apart at most.
+# If there are few stored pairs, pairs that are up to this number of bits further apart are added.
 WIDER = 2
-# So many stored pairs, at random, say enough.
+# Number of random stored pairs that is enough.
 PAIRS = 4096
 PART = 64
 
@@ -72,12 +73,10 @@ class Collection(Protocol):
 def glimpse(
     collection: Collection, problem: plan.Problem[plan.Population], queries: Sketches | None = None
 ) -> plan.FlipEvidence | None:
-    """Return pairs within the distance of the criterion; None if there are too few.
+    """Return evidence from pairs within the distance of the criterion; None if there are too few.
 
-    If no document has weights, only pairs of some `queries`, or stored ones, say more than the
-    prior.
-
-    The noise of a calibration by hand takes the place of stored pairs.
+    If no document has weights, only pairs of some `queries`, or stored pairs, say more than the
+    prior.  A noise that was given to `calibrate` replaces stored pairs.
     """
     criterion, known = problem.criterion, problem.calibration
     assert criterion.distance is not None
@@ -123,7 +122,7 @@ def glimpse(
 
 
 def _drawn(collection: Collection, count: int, generator: np.random.Generator) -> tuple[U32, bool]:
-    """Return ordinals of about `count` documents, at random, and whether none has weights."""
+    """Return ordinals of about `count` random documents, and whether none has weights."""
     every = collection.next_ordinal
     if every <= count:
         chosen = generator.permutation(every)
@@ -143,7 +142,7 @@ def _pairs_of_queries(
     most: int,
     generator: np.random.Generator,
 ) -> plan.SampledPairs | None:
-    """Return the pairs of at most so many queries with weights; None if too few have any."""
+    """Return the pairs of at most `most` queries with weights; None if too few have any."""
     if queries.levels is None:
         return None
     some = generator.permutation(np.flatnonzero(queries.states == WEIGHTED))[:most]
@@ -162,9 +161,9 @@ def _pairs(
 ) -> plan.SampledPairs:
     """Return pairs of some documents and any stored ones within the distance.
 
-    `own`: the ordinals of the documents, if they are stored.  `flips` of each table; None: the
-    documents are compared with all.  Then, if that gives too few pairs to be sure of the recall,
-    those that are a little further apart are returned, too.
+    `own`: the ordinals of the documents, if they are stored.  `flips`: the flips of each table;
+    None compares the documents with all others.  Then, if there are too few pairs to be sure of the
+    recall, pairs that are a little further apart are added.
     """
     assert criterion.distance is not None
     limit = min(criterion.distance + (WIDER if flips is None else 0), FINGERPRINT_BITS)
@@ -197,13 +196,13 @@ def _pairs(
 
 
 def _weights(collection: Collection, ordinals: U32) -> F64:
-    """Return the weights of stored documents, as they are rounded."""
+    """Return the rounded weights of stored documents."""
     vectors = collection.vectors(ordinals).gather(ordinals)
     return unpack(vectors).astype(np.float64)
 
 
 def _made_weights(collection: Collection, ordinals: U32) -> F64:
-    """Return normal weights with the signs that the fingerprints of stored documents have."""
+    """Return random normal weights with the signs of stored fingerprints."""
     bits = np.asarray(collection.column(layout.FINGERPRINT, ordinals), np.uint64)
     are_set = bits[:, None] >> np.arange(FINGERPRINT_BITS, dtype=np.uint64) & np.uint64(1)
     made = np.abs(np.random.default_rng(0).standard_normal(are_set.shape))

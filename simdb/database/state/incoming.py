@@ -1,7 +1,7 @@
 """Incoming documents: checks and sketches them and lays them out in columns for staging.
 
-What cannot be read or stored can be left out of a call: `Skipped` finds the documents that are to
-blame, and takes them with the reasons.
+A call can skip documents that cannot be read or stored: `Skipped` finds these documents, and keeps
+the reasons.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -32,11 +32,11 @@ from simdb.sketch import AnySketcher, as_vectors, check_content
 from simdb.storage import StoredBatch, codec, codes_of, metadata as records
 
 SKETCHED_DOCUMENTS = 8192
-SKETCHED_READY = 1 << 16  # the same for ready sketches in arrays, if the caller limits memory
+SKETCHED_READY = 1 << 16  # for ready sketches in arrays, if the caller limits memory
 
 
 def both_columns(ids: Any, documents: Any) -> tuple[Any, Any]:
-    """Return ids and documents, also of a mapping; InputError if there are no documents."""
+    """Return ids and documents, also from a mapping; InputError if there are no documents."""
     if documents is not None:
         return ids, documents
     if isinstance(ids, Mapping):
@@ -50,7 +50,7 @@ def both_columns(ids: Any, documents: Any) -> tuple[Any, Any]:
 def as_list(values: Any, what: str) -> list[Any]:
     """Return an iterable, array or Arrow column as a list; InputError for one value or a table.
 
-    A mapping gives its keys: where ids are wanted, those of documents by id.
+    A mapping gives its keys, for example the ids of documents by id.
     """
     if isinstance(values, list):
         return values
@@ -66,7 +66,7 @@ def as_list(values: Any, what: str) -> list[Any]:
 
 
 def as_lists(left: Any, right: Any) -> tuple[list[Any], list[Any]]:
-    """Return the ids on both sides of pairs as lists; InputError unless they are as many."""
+    """Return the ids on both sides of pairs as lists; InputError unless their lengths are equal."""
     first, second = as_list(left, "ids"), as_list(right, "ids")
     if len(first) != len(second):
         raise InputError(
@@ -90,7 +90,7 @@ class EncodedIds:
     def __init__(self, ids: Any, key: bytes = b"") -> None:
         """Encode ids from `as_ids`, under the key of a database; InputError for an invalid id.
 
-        Or take the ids of a `StoredBatch` as they are, hashes included.
+        The ids of a `StoredBatch` are taken unchanged, with their hashes.
         """
         if isinstance(ids, StoredBatch):
             form = ids.offsets, ids.content, ids.hashes
@@ -100,7 +100,7 @@ class EncodedIds:
         self._previous: dict[int, int] | None = None
 
     def __len__(self) -> int:
-        """Number of ids."""
+        """Return the number of ids."""
         return len(self.hashes)
 
     def __getitem__(self, at: int) -> Any:
@@ -110,13 +110,13 @@ class EncodedIds:
 
     @property
     def previous(self) -> dict[int, int]:
-        """The position of the last equal id before it, for each id that was given before."""
+        """The position of the previous equal id, for each id that appeared before."""
         if self._previous is None:
             self._previous = repeated(self.hashes, self.offsets, self.content)
         return self._previous
 
     def check_distinct(self) -> None:
-        """Raise InputError if an id is given twice."""
+        """Raise InputError if an id appears twice."""
         for second, first in self.previous.items():
             raise InputError(
                 f"the id {shown(self[second])} is given twice in one call, at positions {first}"
@@ -125,7 +125,7 @@ class EncodedIds:
 
 
 def _columns_of(ids: Any, key: bytes) -> tuple[I64, U8, U64] | None:
-    """Return the stored form of ids in an array; None if each must be looked at."""
+    """Return the stored form of ids in an array; None if each id must be encoded."""
     if isinstance(ids, np.ndarray):
         forms = np.empty((len(ids), 1 + ids.itemsize), np.uint8)
         forms[:, 0] = ord("i")
@@ -142,7 +142,7 @@ def _columns_of(ids: Any, key: bytes) -> tuple[I64, U8, U64] | None:
 
 
 def repeated(hashes: U64, offsets: I64, content: U8) -> dict[int, int]:
-    """Return the position of the last equal id before it, for each id that was given before.
+    """Return the position of the previous equal id, for each id that appeared before.
 
     The ids are in their stored form.  Positions ascend; ids with equal hashes can be different.
     """
@@ -160,10 +160,10 @@ def repeated(hashes: U64, offsets: I64, content: U8) -> dict[int, int]:
 
 
 class Sketching(NamedTuple):
-    """How documents become sketches.
+    """The settings by which documents become sketches.
 
-    `beside`: makes what is stored beside them.  `skipped` takes documents that cannot be read;
-    without it they raise InputError.  `fields`: of their metadata, which must have codes.
+    `skipped` takes documents that cannot be read; without it they raise InputError.  `fields`: the
+    fields of metadata that must have codes.
     """
 
     sketcher: AnySketcher
@@ -222,7 +222,7 @@ def sketch_slices(
 ) -> Iterator[arrays.Sketches]:
     """Yield query sketches of documents, at most `size` at a time or, if None, all at once.
 
-    There is always one slice.  `count`: how many documents are required, None for any number.
+    There is always one slice.  `count`: the required number of documents, None for any.
     """
     held: list[arrays.Sketches] = []
     done = 0
@@ -281,7 +281,7 @@ def make_batch(ids: EncodedIds, sketches: arrays.Sketches) -> StoredBatch:
 
 
 def rehashed(batch: StoredBatch, key: bytes) -> StoredBatch:
-    """Return documents with the hashes that their ids have under the key of a database."""
+    """Return documents with the hashes of their ids under the key of a database."""
     return replace(batch, hashes=kernel.hash_ids(batch.offsets, batch.content, key))
 
 
@@ -335,7 +335,7 @@ def chosen_batch(batch: StoredBatch, chosen: npt.NDArray[np.integer]) -> StoredB
 
 
 def check_count(done: int, count: int) -> None:
-    """Raise InputError unless the number of documents, `done`, is that of the ids, `count`."""
+    """Raise InputError unless the number of documents, `done`, is the number of ids, `count`."""
     if done != count:
         found = f"more than {count}" if done > count else str(done)
         raise InputError(f"there are {count} ids but {found} documents")
@@ -352,8 +352,8 @@ def sketched(
     """Yield the sketches of consecutive documents, of at most `most` at a time.
 
     Documents can be `Sketches` that the same sketcher has made; an iterable is read in parts.
-    `begins`: several threads begin at once, except with an iterator, so that the caller can do
-    something else first; the caller then closes the result.
+    `begins`: threads begin before the first result is asked for, except with an iterator; the
+    caller then closes the result.
     """
     sketcher, errors, threads, encoding, beside, skipped, _ = how
     are_hashes = isinstance(sketcher.options, Bits)  # whose bytes are no text
@@ -390,8 +390,8 @@ def _chunks(
 ) -> Iterator[Any]:
     """Yield the documents in parts: a few thousand at a time, ready sketches in arrays at once.
 
-    `most`: the largest number of documents in a part, whatever they are.  Of documents whose number
-    is known, each of several `threads` gets some parts.
+    `most`: the largest number of documents in any part.  If the number of documents is known, each
+    of several `threads` gets some parts.
     """
     few = min(most or SKETCHED_DOCUMENTS, SKETCHED_DOCUMENTS)
     count = length_hint(documents)
@@ -442,7 +442,7 @@ def readable(
 ) -> tuple[Any, arrays.Sketches, Any]:
     """Return the ids, sketches and metadata of the documents that can be read and stored.
 
-    `given`: ids, documents, which are read once, and metadata.  `skipped` takes the others.
+    `given`: ids, documents, which are read once, and metadata.  `skipped` takes the rest.
     """
     how, sketcher = how._replace(skipped=skipped), how.sketcher
     ids, documents, metadata = as_list(given[0], "ids"), given[1], given[2]
@@ -475,13 +475,13 @@ def _check_metadata(ids: Any, fields: tuple[str, ...], at: int, some: Any) -> No
 
 
 def note_unstorable(ids: Any, skipped: Skipped) -> None:
-    """Let `skipped` take the documents whose ids cannot be stored, if it is allowed."""
+    """Let `skipped` take the documents whose ids cannot be stored, if skipping is allowed."""
     if skipped.is_allowed:
         skipped.note(lambda at, some: kernel.encode_ids(some), 0, as_list(ids, "ids"))
 
 
 def listed_documents(documents: Any) -> Any:
-    """Return documents as an object that can be read twice, and of which there are parts."""
+    """Return documents as an object that can be read twice and in parts."""
     is_array = isinstance(documents, np.ndarray) and (
         documents.dtype == np.uint64 or documents.dtype.kind == "S" or documents.ndim > 1
     )
@@ -499,7 +499,7 @@ def without_unreadable(
     documents: Any,
     accept: Callable[[int, Any], Any] | None = None,
 ) -> tuple[Any, Callable[[int, Any], Any] | None]:
-    """Return the documents that can be read; `skipped` takes the others, if it is allowed.
+    """Return the documents that can be read; `skipped` takes the rest, if skipping is allowed.
 
     The second result calls `accept` with the position of a query among all documents.
     """

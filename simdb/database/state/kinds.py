@@ -1,14 +1,14 @@
-"""Kinds: the kind of a database that its options call for, and the kind of fingerprints.
+"""Kinds: the kind of a database for its options, and the kind of fingerprints.
 
 A database of fingerprints has tables by block permutations (BPHS, PSM).  Databases of signatures
 are in `signature_kind.py`.
 
-Every run has cross-polytope tables of its own, and so a threshold of its own (`plan/polytopes.py`).
-A search of all documents gathers the tables of all runs in memory first, since two runs need nearly
-twice the probes of one: as many tables at a time as the memory for them holds, and at least one.
-In them, whole fingerprints take the places of the keys, since the directory has the codes already.
-So 64 bits judge a candidate and not 42, and a tenth of the candidates pass or fewer; each that
-passes costs a read of a vector.  Documents that are in no run yet are compared one by one.
+Every run has its own cross-polytope tables, and so its own threshold (`plan/polytopes.py`).  A
+search of all documents first gathers the tables of all runs in memory, since two runs need nearly
+twice the probes of one.  It gathers the tables in portions that fit into the memory for them.  In
+gathered tables, whole fingerprints replace the keys, since the directory already has the codes.  So
+64 bits judge a candidate instead of 42, and at most a tenth of the candidates pass; each of these
+costs a read of a vector.  Documents that are in no run yet are compared one by one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -46,17 +46,17 @@ from simdb.storage import (
     sorted_table,
 )
 
-# So much memory may the tables take that are gathered at a time, or so many tables if that is more:
-# each search takes some time whatever the tables.  A key and an ordinal are an entry.
+# Memory for the tables that are gathered at a time, and the least number of them: each search takes
+# some time even with few tables.  A key and an ordinal are an entry.
 GATHERED_BYTES = 1 << 30
 GATHERED_AT_ONCE = 3
-# So much memory may the tables of the usual cut take, and no more than this part of all.
+# Memory for the tables of the usual cut, at most this part of all memory.
 MADE_BYTES = 1 << 30
 MADE_PART = 4
 MADE_SECONDS = 50e-9  # making one entry of such a table
-# At a low similarity more tables need fewer probes in all; the kernel has rotations for so many.
+# At a low similarity, more tables need fewer probes in all; the kernel has rotations for these.
 GATHERED_TABLES = (8, 16)
-# The keys of so many documents are made by one thread at a time, and so many are written over.
+# Documents whose keys one thread makes in one step, and keys that are overwritten in one step.
 KEYED_DOCUMENTS = 1 << 14
 REPLACED_KEYS = 1 << 18
 
@@ -64,9 +64,9 @@ Item = TypeVar("Item")
 
 
 class PolytopeLimits(NamedTuple):
-    """How far a search goes: the threshold of each run, and the least similarity of a match.
+    """The reach of a search: the threshold of each run, and the least similarity of a match.
 
-    `signs`: how far the signs of a candidate may differ; see `sign_limits`.
+    `signs`: limits on the signs of a candidate that differ; see `sign_limits`.
     """
 
     thresholds: F32
@@ -75,7 +75,7 @@ class PolytopeLimits(NamedTuple):
 
 
 class SourcedView(Protocol):
-    """A view under a transaction, as a state gives it: its source is made when it is needed."""
+    """A view under a transaction, such as a state: its source is made when it is needed."""
 
     view: View
 
@@ -100,9 +100,9 @@ def polytopes_of(state: SourcedView) -> Any:
 
 
 def polytopes_without(view: View, source: Source, is_left_out: Bools) -> Any:
-    """Return copies of the tables, and the delta of a view, without the entries of some documents.
+    """Return copies of the tables of a view, and its delta, without the entries of some documents.
 
-    `is_left_out`: by ordinal, of the documents in runs.
+    `is_left_out`: a mask by ordinal, for the documents in runs.
     """
     runs = [[_thinned(*part, is_left_out) for part in parts] for parts in _all_parts(view, source)]
     made = _prepared(view, source, runs)
@@ -110,7 +110,7 @@ def polytopes_without(view: View, source: Source, is_left_out: Bools) -> Any:
 
 
 def limits_of(state: SourcedView, criterion: plan.Criterion, *, either: bool) -> PolytopeLimits:
-    """Return how far a search by similarity must go; `either`: see `EITHER`."""
+    """Return the reach of a search by similarity; `either`: see `EITHER`."""
     known = state.view.sealed.limits
     key = (criterion.similarity, criterion.floor, criterion.recall, either)
     found = known.get(key)
@@ -122,11 +122,10 @@ def limits_of(state: SourcedView, criterion: plan.Criterion, *, either: bool) ->
 def gathered(
     view: View, source: Source, tables: int, ordinals: U32, threads: int
 ) -> Iterator[View]:
-    """Yield the same view with some of `tables` cross-polytope tables of all its runs in memory.
+    """Yield views with some of `tables` cross-polytope tables of all runs in memory.
 
-    Each table is in one of the views, which no longer has it when the next one is asked for.
-    `ordinals`: the documents of the runs that have weights.  Yields `view` itself if it is a part
-    of a run.
+    Each table is in one view, which loses it when the next view is asked for.  `ordinals`: the
+    documents of the runs that have weights.  Yields `view` itself if it is a part of a run.
     """
     stored = view.kind.keying.polytopes.table_count
     if not view.runs or not _is_whole(view):
@@ -145,16 +144,16 @@ def gathered(
         sealed = _with_tables(view, made, first, tables)
         part = with_sealed(view, sealed)
         yield part
-        # Whoever asks for the next view may still hold this one.
+        # The caller may still hold this view when it asks for the next one.
         part.polytopes, sealed.polytopes, sealed.gathered = None, None, None
         made.clear()
 
 
 def gathered_whole(view: View, source: Source, tables: int, threads: int) -> Sealed | None:
-    """Return the runs of a view with so many cross-polytope tables of all documents in memory.
+    """Return the runs of a view with `tables` cross-polytope tables of all documents in memory.
 
-    Those that are not stored are made.  None if the view has no tables or is a part of a run, or if
-    the memory does not hold so many.
+    Tables that are not stored are made.  Returns None if the view has no tables or is a part of a
+    run, or if the tables do not fit into memory.
     """
     stored = view.kind.keying.polytopes.table_count
     if not _held_tables(view, (tables,)):
@@ -167,9 +166,9 @@ def gathered_whole(view: View, source: Source, tables: int, threads: int) -> Sea
 
 
 def looked_up(population: Any, view: View, source: Source, expected: float) -> Any:
-    """Return the population of a view as the planner must know it for `gathered_whole`.
+    """Return the population of a view as the planner needs it for `gathered_whole`.
 
-    `expected`: how many documents will be looked up.
+    `expected`: the number of documents that will be looked up.
     """
     tables, runs = _held_tables(view, gathered_tables(view, source)), swept_runs(view, source)
     share = sum(run.count for run in runs) / max(expected, 1.0)
@@ -177,13 +176,13 @@ def looked_up(population: Any, view: View, source: Source, expected: float) -> A
 
 
 def with_sealed(view: View, sealed: Sealed) -> View:
-    """Return the same view with its runs as `sealed` has them."""
+    """Return a view with its runs as in `sealed`."""
     kept = KeptParts(sealed, view.plans)
     return View(view.runs, view.delta, view.dead, view.kind, view.calibration, kept=kept)
 
 
 def polytope_runs(view: View, source: Source) -> tuple[plan.PolytopeRun, ...]:
-    """Return what the planner must know of the cross-polytope tables of each run."""
+    """Return the planner's description of the cross-polytope tables of each run."""
     sealed = view.sealed
     if sealed.polytope_runs is None:
         described: list[plan.PolytopeRun] = []
@@ -200,9 +199,9 @@ def polytope_runs(view: View, source: Source) -> tuple[plan.PolytopeRun, ...]:
 
 
 def swept_runs(view: View, source: Source) -> tuple[plan.PolytopeRun, ...]:
-    """Return what the planner must know of the tables in which all documents are looked up.
+    """Return the planner's description of the tables for looking up all documents.
 
-    That is one run if there are several.
+    Several runs are described as one.
     """
     runs = polytope_runs(view, source)
     if len(runs) < 2 or not _is_whole(view):
@@ -212,13 +211,13 @@ def swept_runs(view: View, source: Source) -> tuple[plan.PolytopeRun, ...]:
 
 
 def gathered_tables(view: View, source: Source) -> tuple[int, ...]:
-    """Return numbers of tables, more than are stored, that can be made for many look-ups."""
+    """Return numbers of tables, above the stored number, that can be made for many look-ups."""
     stored = view.kind.keying.polytopes.table_count
     return tuple(each for each in GATHERED_TABLES if 0 < stored < each and _is_whole(view))
 
 
 def table_count(view: View) -> int:
-    """Return how many cross-polytope tables are searched, in this view and others of `gathered`."""
+    """Return the number of cross-polytope tables in this view and the others of `gathered`."""
     gathered = view.sealed.gathered
     return view.kind.keying.polytopes.table_count if gathered is None else gathered.total
 
@@ -232,10 +231,10 @@ def searched_tables(view: View) -> range:
 
 
 def with_fingerprints(fingerprints: U64, table: Table, threads: int) -> Table:
-    """Return the same table with the fingerprints of its documents in place of keys.
+    """Return a table with the fingerprints of its documents in place of keys.
 
-    `fingerprints`: of all documents, by ordinal.  They are written over keys that are not
-    read-only, so a table that was made for this must not be used any more.
+    `fingerprints`: of all documents, by ordinal.  Keys that are not read-only are overwritten, so
+    the given table must not be used any more.
     """
     keys = table.keys if table.keys.flags.writeable else np.empty_like(table.keys)
 
@@ -249,7 +248,7 @@ def with_fingerprints(fingerprints: U64, table: Table, threads: int) -> Table:
 
 
 def run_of(view: View, ordinals: U32) -> I64:
-    """Return the number of the run whose tables have each of some documents."""
+    """Return the number of the run whose tables have each document."""
     if view.sealed.gathered is not None:
         return np.zeros(len(ordinals), np.int64)
     starts = np.array([run.info.start for run in view.runs], np.int64)
@@ -257,7 +256,7 @@ def run_of(view: View, ordinals: U32) -> I64:
 
 
 def _with_tables(view: View, tables: list[Table], first: int, total: int) -> Sealed:
-    """Return the runs of a view with some of `total` tables in memory, those from `first` on."""
+    """Return the runs of a view with some of `total` tables in memory, numbered from `first` on."""
     sealed = copy(view.sealed)
     sealed.gathered = GatheredTables(tables, first, total)
     sealed.polytopes, sealed.polytope_runs, sealed.limits = None, None, {}
@@ -279,13 +278,13 @@ def _limits(view: View, source: Source, criterion: plan.Criterion, either: bool)
     assert least is not None
     runs, costs = polytope_runs(view, source), plan.EITHER if either else plan.SEEN
     each = thresholds(runs, similarity, recall, tables=table_count(view), costs=costs)
-    # Tables that were made have whole fingerprints in place of keys.
+    # Gathered tables have whole fingerprints in place of keys.
     signs = plan.KEY_SIGNS if view.sealed.gathered is None else plan.ALL_SIGNS
     return PolytopeLimits(np.array(each, np.float32), least, plan.sign_limits(least, recall, signs))
 
 
 def _held_tables(view: View, tables: tuple[int, ...]) -> tuple[int, ...]:
-    """Return those numbers of tables, of all documents of whole runs, that the memory holds."""
+    """Return the numbers of tables, for all documents of whole runs, that fit into memory."""
     count = sum(run.info.polytope_count for run in view.runs) if _is_whole(view) else 0
     return tuple(each for each in tables if 0 < each * count * ENTRY_BYTES <= GATHERED_BYTES)
 
@@ -296,7 +295,7 @@ def _is_whole(view: View) -> bool:
 
 
 def _joined(view: View, source: Source, numbers: range, threads: int) -> list[Table]:
-    """Return some of the stored tables, each merged from those of all runs."""
+    """Return some of the stored tables, each merged from the tables of all runs."""
     every = [[run.polytope_table(table, source) for run in view.runs] for table in numbers]
     merged = _of_each(lambda parts, few: merges.merge_tables(parts, threads=few), every, threads)
     return _with_directories(merged, threads)
@@ -323,7 +322,7 @@ def _keyed(view: View, source: Source, numbers: range, ordinals: U32, threads: i
     run_all(fill, range(0, len(ordinals), KEYED_DOCUMENTS), threads)
 
     def sort(at: int, few: int) -> Table:
-        own, keys[at] = keys[at], keys[at][:0].copy()  # let go when they are sorted
+        own, keys[at] = keys[at], keys[at][:0].copy()  # freed when they are sorted
         return sorted_table(own, ordinals, few)
 
     return _with_directories(_of_each(sort, range(len(keys)), threads), threads)
@@ -332,14 +331,14 @@ def _keyed(view: View, source: Source, numbers: range, ordinals: U32, threads: i
 def _of_each(
     make: Callable[[Item, int], Table], given: Sequence[Item], threads: int
 ) -> list[Table]:
-    """Return `make(each, threads)` of all: a thread makes each, or all make one after the other."""
+    """Return the table of `make` for each item: one thread makes each, or all threads in turn."""
     if len(given) < threads:
         return [make(each, threads) for each in given]
     return list(mapped(lambda each: make(each, 1), given, threads))
 
 
 def _with_directories(tables: Sequence[Table], threads: int) -> list[Table]:
-    """Return the same tables, with directories where they have none."""
+    """Return the tables, with directories where they lacked them."""
 
     def make(table: Table) -> Table:
         if len(table.directory):
@@ -359,7 +358,7 @@ def _all_parts(view: View, source: Source) -> list[list[Table]]:
 
 
 def _thinned(keys: U64, ordinals: U32, directory: U32, is_left_out: Bools) -> tuple[U64, U32, U32]:
-    """Return a table without the entries of some documents; unknown ordinals stay."""
+    """Return a table without the entries of some documents; unknown ordinals are kept."""
     is_kept = np.ones(len(ordinals), np.bool_)
     known = ordinals < len(is_left_out)
     is_kept[known] = ~is_left_out[ordinals[known]]
@@ -391,9 +390,9 @@ def kind_of(options: Options) -> Kind:
 class CutTables:
     """The tables of the usual cut of a database with one header table, made in memory.
 
-    A look-up by distance in the one table flips many bits.  Once exact look-ups could have saved
-    more seconds than making four tables takes, they are made.  Runs never change, and most of them
-    are in many views, so the tables of each run are kept as long as the run is.
+    A look-up by distance in the one table flips many bits.  Four tables are made when they could
+    have saved exact look-ups more seconds than making them takes.  Runs never change, and most of
+    them are in many views, so the tables of each run are kept as long as the run is.
     """
 
     def __init__(self, masks: Sequence[int]) -> None:
@@ -408,9 +407,9 @@ class CutTables:
         return bool(view.runs) and all(run in self._of_runs for run in view.runs)
 
     def make(self, state: SourcedView, saved: float) -> bool:
-        """Make the tables of all runs if they pay and fit into memory; return whether it has.
+        """Make the tables of all runs if they pay and fit into memory; return whether they do.
 
-        Look-ups could have saved `saved` more seconds.
+        `saved`: the further seconds that they could have saved look-ups.
         """
         self._saved += saved
         missing = [run for run in state.view.runs if run not in self._of_runs]
@@ -425,14 +424,14 @@ class CutTables:
         return is_small
 
     def of_run(self, run: Run, state: SourcedView) -> list[Table]:
-        """Return the tables of one run; they are made if they are not there."""
+        """Return the tables of one run, which are made if they are missing."""
         with self._making:
             if run not in self._of_runs:
                 self._of_runs[run] = self._made(run, state)
             return self._of_runs[run]
 
     def over(self, state: SourcedView) -> Any:
-        """Return the tables of a view, ready for look-up; they are made if they are not there."""
+        """Return the tables of a view, ready for look-up; they are made if they are missing."""
         sealed = state.view.sealed
         found = sealed.cut
         if found is None:
@@ -467,7 +466,7 @@ class FingerprintKind(Kind):
         self._options = options
 
     def make_tables(self, view: View, source: Source) -> Any:
-        """Return the tables of all permutations, ready for look-up; none of a segment."""
+        """Return the tables of all permutations, ready for look-up; none for a segment."""
         found = view.sealed.tables
         if found is None:
             found = view.sealed.tables = view.sealed.searched(source, self.masks)
@@ -476,7 +475,7 @@ class FingerprintKind(Kind):
     def population(
         self, view: View, source: Source, criterion: plan.Criterion, *, is_swept: bool
     ) -> plan.Population:
-        """Return what the planner must know of a view; `is_swept`: to find all pairs."""
+        """Return the planner's description of a view; `is_swept`: for a search of all pairs."""
         counts = [run.info.entry_count for run in view.runs]
         return plan.Population(
             sum(counts) + len(view.delta.searchable),
@@ -499,7 +498,7 @@ class FingerprintKind(Kind):
         )
 
     def empty_population(self, *, has_weights: bool) -> plan.Population:
-        """Return what the planner must know of an empty database."""
+        """Return the planner's description of an empty database."""
         width = self._options.sketch.vector_bytes if has_weights else 0
         keying = self.keying
         return plan.Population(
@@ -513,7 +512,7 @@ class FingerprintKind(Kind):
         return replace(fingerprint_of(sketches, at), is_rounded=True, measure=measure)
 
     def _crowding(self, view: View, source: Source) -> float:
-        """Return the other entries under a document's header, divided by the mean of all headers.
+        """Return the crowding: other entries under a document's header, over the mean of headers.
 
         The result is about 1 if fingerprints are spread evenly, and never less.
         """

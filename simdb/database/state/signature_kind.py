@@ -29,15 +29,16 @@ from simdb.storage import NO_DOCUMENTS, DeltaView, Source, header_bits, make_tab
 # Pairs are compared in groups whose signatures fit into the cache.
 COMPARED_BYTES = 1 << 20
 
-# For this many queries or more the delta is sorted; fewer are compared with all of the delta.
+# From this number of queries on the delta is sorted; fewer are compared with all of the delta.
 SORTING_QUERIES = 64
-# Where any one match will do, so many documents with one key are tried before all of them are.
+# If any one match suffices, this number of documents with one key is tried before all of them.
 TRIED = 64
 LOWER_BITS = np.uint64(2**32 - 1)
 
 Scalar = TypeVar("Scalar", bound=np.generic)
-# Returns the documents with the keys uint64[n, bands] of some queries, packed by `_coupled`; only
-# ordinals greater than after[i] for query i; of each query so many are enough, 0 for all.
+# Finds the documents with the keys uint64[n, bands] of some queries, and returns them packed by
+# `_coupled`.  Only ordinals greater than after[i] match query i.  The last argument is the number
+# of documents that suffices for each query, 0 for all.
 Find = Callable[[U64, U32 | None, int], U64]
 # Returns the signatures of at least the given ordinals.
 Measure = Callable[[U32], "SignatureVectors"]
@@ -56,7 +57,7 @@ class SignatureVectors:
         self._group = max(COMPARED_BYTES // width, 1)
 
     def followed_by(self, first: int, vectors: U8) -> "SignatureVectors":
-        """Return the same segments and one more, from the ordinal `first` on."""
+        """Return these segments and one more, from the ordinal `first` on."""
         other = copy(self)
         other._segments = [*self._segments, (first, vectors)]
         other._vectors = self._vectors.followed_by(first, vectors)
@@ -110,8 +111,8 @@ class SignatureVectors:
     ) -> tuple[I64, U32, F32]:
         """Find all stored signatures with at least that similarity to each query, by comparing all.
 
-        `first`: so many of each segment are enough, 0 for all.  Return offsets, ordinals and
-        similarities in the same order as `kernel.Vectors.scan`.
+        `first`: number of matches in each segment that suffices, 0 for all.  Returns offsets,
+        ordinals and similarities in the same order as `kernel.Vectors.scan`.
         """
         rows, least = self._bands.rows_of(queries), self._least(similarity)
         parts = [(np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint16))]
@@ -139,8 +140,8 @@ class SignatureVectors:
     def nearest(self, queries: U8, k: int, skip: storage.LeftOut) -> tuple[I64, U32, U8, F32]:
         """Return the `k` stored signatures that agree with each query in most minima.
 
-        All are compared.  Return offsets, ordinals, numbers of minima that differ and similarities,
-        the most similar first; of equally similar ones, those with the lowest ordinals.
+        All signatures are compared.  Returns offsets, ordinals, numbers of minima that differ and
+        similarities: most similar first, then by ordinal.
         """
         rows, count = self._bands.rows_of(queries), self._bands.sketch.permutations
         every = [_Best(k, count) for _ in queries]
@@ -161,13 +162,13 @@ class SignatureVectors:
 
     @staticmethod
     def _of(start: int, vectors: U8, ordinals: U32) -> U8:
-        """Return the signatures of some ordinals, which ascend, of those from `start` on."""
+        """Return the signatures of ascending `ordinals`; `vectors` begin with ordinal `start`."""
         first, last = int(ordinals[0]) - start, int(ordinals[-1]) - start
         is_whole = last - first == len(ordinals) - 1
         return vectors[first : last + 1] if is_whole else vectors[ordinals - np.uint32(start)]
 
     def distances(self, similarities: F32) -> U8:
-        """Return the numbers of minima that differ, at most `COUNTED_MAX`: uint8[n]."""
+        """Return the numbers of differing minima, at most `COUNTED_MAX`: uint8[n]."""
         return differing(similarities, self._bands.sketch)
 
     def gather(self, ordinals: U32) -> U8:
@@ -175,7 +176,7 @@ class SignatureVectors:
         return np.asarray(self._vectors.gather(ordinals), np.uint8)
 
     def _least(self, similarity: float) -> int:
-        """Return in how many minima signatures of at least that similarity agree, at least."""
+        """Return the least number of agreeing minima for at least this similarity."""
         return bisect_left(self._estimates, float(np.float32(similarity)))
 
     def _compared(
@@ -184,7 +185,7 @@ class SignatureVectors:
         left_of: Callable[[slice], U8],
         right: U32,
     ) -> npt.NDArray[Scalar]:
-        """Compare stored signatures with others, of which `left_of` returns a part at a time."""
+        """Compare stored signatures with the signatures that `left_of` returns, part by part."""
         starts = range(0, max(len(right), 1), self._group)
         parts = [slice(start, start + self._group) for start in starts]
         return np.concatenate([compare(left_of(part), self.gather(right[part])) for part in parts])
@@ -206,9 +207,9 @@ class _Best:
         self._least = 0  # a signature that agrees in fewer minima is not among the best
 
     def offer(self, ordinals: U32, agreeing: U16) -> None:
-        """Take in signatures, whose ordinals ascend and are above all before.
+        """Add signatures whose ordinals ascend and are above all ordinals before.
 
-        `agreeing`: of each, the number of minima that agree.
+        `agreeing`: the number of agreeing minima of each.
         """
         near = np.flatnonzero(agreeing >= self._least)
         if not len(near):
@@ -263,7 +264,7 @@ class SignatureKind(Kind):
     def population(
         self, view: View, source: Source, criterion: Criterion, *, is_swept: bool
     ) -> BandedPopulation:
-        """Return what the planner must know of a view; `is_swept`: to find all pairs."""
+        """Return the planner's description of a view; `is_swept`: for a search of all pairs."""
         counts = [run.info.entry_count for run in view.runs]
         return BandedPopulation(
             sum(counts) + len(view.delta.searchable),
@@ -274,7 +275,7 @@ class SignatureKind(Kind):
         )
 
     def empty_population(self, *, has_weights: bool) -> BandedPopulation:
-        """Return what the planner must know of an empty database."""
+        """Return the planner's description of an empty database."""
         width = self._options.sketch.vector_bytes if has_weights else 0
         return BandedPopulation(0, self.keying, 0, width)
 
@@ -290,7 +291,7 @@ class SignatureKind(Kind):
 
 
 class _Asked(NamedTuple):
-    """The queries of a search: their keys and vectors, and which documents match."""
+    """The queries of a search: their keys and vectors, and the conditions for a match."""
 
     keys: U64
     vectors: U8
@@ -313,8 +314,8 @@ class BandTables:
     ) -> None:
         """`tables`: each band of all runs, ready for look-up.
 
-        `is_part`: they have windows.  If windows together cover all entries of a run, each match is
-        found in exactly one of them: in the window of the first band that agrees.
+        `is_part`: the tables have windows.  If windows together cover all entries of a run, each
+        match is found in exactly one of them: in the window of the first band that agrees.
         """
         self._is_part = is_part
         self._bands = bands
@@ -326,7 +327,7 @@ class BandTables:
         self._whole = self  # the tables that have sorted the delta
 
     def leaving(self, left_out: storage.LeftOut) -> "BandTables":
-        """Return the same tables without other documents."""
+        """Return these tables without the documents in `left_out`."""
         other = BandTables.__new__(BandTables)  # takes a third of the time of `copy`
         other.__dict__ = {**self.__dict__, "_left_out": left_out}
         return other
@@ -335,12 +336,12 @@ class BandTables:
         self, vectors: U8, measure: Measure, *, similarity: float, first: int, sure: int,
         after: U32 | None,
     ) -> tuple[I64, U32, F32]:  # fmt: skip
-        """Return the documents at least that similar that share a band with a query.
+        """Return the documents that share a band with a query and are similar enough.
 
         The result is offsets, ordinals and similarities; the matches of each query descend in
-        similarity, then ascend in ordinal.  `first`: so many candidates of each query are enough if
-        `sure` of them match; 1 for any one match of each query, 0 for all.  `after`: only ordinals
-        greater than after[i] for query i.
+        similarity, then ascend in ordinal.  `first`: number of candidates of each query that
+        suffices if `sure` of them match; 1 for any one match of each query, 0 for all.  `after`:
+        only ordinals greater than after[i] for query i.
         """
         keys = self._bands.searchable(np.empty(0, np.uint64), vectors)
         if first == 1:
@@ -367,7 +368,7 @@ class BandTables:
     def candidates_of(self, vector: U8, most: int, left_out: storage.LeftOut) -> U32 | None:
         """Return the documents that share a band with one query uint8[1, width], ascending.
 
-        Fast for a single query.  `left_out`: the documents that are not returned.  Return None if
+        Fast for a single query.  `left_out`: the documents that are not returned.  Returns None if
         all bands together find more than `most` documents, each counted once for each band.
         """
         keys = self._bands.keys_of(vector)
@@ -375,13 +376,13 @@ class BandTables:
         if found is None or not len(self._delta.ordinals):
             return found
         recent = self._recent(keys, most, left_out)
-        # Documents of the delta come after those of all runs.
+        # The ordinals of the delta are higher than those in runs.
         return np.concatenate([found, recent]) if len(recent) else found
 
     def any_of_each(self, vectors: U8) -> tuple[I64, U32]:
         """Find one document with the same band key for each query and band, if there is any.
 
-        Return the position of the query and the ordinal of each find.
+        Returns the position of the query and the ordinal for each document found.
         """
         keys = self._bands.searchable(np.empty(0, np.uint64), vectors)
         return _distinct([find(keys, None, 1) for _, find in self._finders(len(keys))])
@@ -412,10 +413,10 @@ class BandTables:
         return offsets_of(found), ordinals[found], similarities[found]
 
     def _matches(self, asking: I64, asked: _Asked, first: int) -> tuple[tuple[I64, U32, F32], I64]:
-        """Return queries, ordinals and similarities, and the candidates of each query in a band.
+        """Return queries, ordinals and similarities, and each query's most candidates in one band.
 
-        `asking`: the positions of the queries to search for.  `first`: a query that has so many
-        candidates in one band gets no more, 0 for all.  Their greatest number is returned.
+        `asking`: the positions of the queries to search for.  `first`: the number of candidates in
+        one band after which a query gets no more, 0 for no limit.
         """
         keys, vectors, measure, similarity, after = asked
         counts = np.zeros(len(keys), np.int64)
@@ -443,7 +444,7 @@ class BandTables:
         return (queries[chosen], ordinals[chosen], similarities[chosen]), counts
 
     def _finders(self, query_count: int) -> Iterator[tuple[int | None, Find]]:
-        """Yield functions that find the documents with a key in some table, and its band.
+        """Yield the band of each table, and a function that finds documents by key in it.
 
         The band is None for the delta.
         """
@@ -457,7 +458,7 @@ class BandTables:
             yield band, partial(_find, self._over(table), band)
 
     def _over(self, table: kernel.Tables) -> kernel.Tables:
-        """Return the table of a band without the documents that are left out."""
+        """Return the table of a band without omitted documents."""
         return table if self._left_out is None else table.over(NO_DOCUMENTS, self._left_out)
 
     def _sort_delta(self) -> list[kernel.Tables]:
@@ -472,7 +473,7 @@ class BandTables:
         """Return the documents of the delta with one of these keys of one query, ascending."""
         self._asked += 1
         found: U32 | None = None
-        # After so many queries one by one, sorting the delta costs less than comparing it again.
+        # After many single queries, sorting the delta costs less than comparing it again.
         if self._sorted is not None or self._asked > SORTING_QUERIES:
             found = kernel.lookup_bands(self._sort_delta(), keys, most, left_out)
         if found is None:
@@ -484,7 +485,7 @@ class BandTables:
         """Return the documents of the delta with one of these keys, as a `Find`."""
         parts = [np.empty(0, np.uint64)]
         for query, row in enumerate(keys):
-            # Few keys are equal, so this is much faster than to reduce each row.
+            # Few keys are equal, so this is much faster than reducing each row.
             equal = np.flatnonzero(self._delta.searchable == row)
             ordinals = self._delta.ordinals[sorted_unique(equal // len(row))]
             ordinals = ordinals[~storage.is_deleted(self._left_out, ordinals)]
@@ -505,7 +506,7 @@ def _find(table: kernel.Tables, band: int, keys: U64, after: U32 | None, first: 
 
 
 def _first_in_band(band: int, found: U64, vectors: U8, measure: Measure) -> U64:
-    """Return the couples found in a band that agree in no band before it."""
+    """Return the couples found in a band that agree in no earlier band."""
     queries, ordinals = _distinct([found])
     shared = measure(ordinals).bands_of_pairs(vectors, queries, ordinals)
     is_new = ~shared[:, :band].any(axis=1)

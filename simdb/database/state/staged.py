@@ -1,4 +1,4 @@
-"""Staged changes: what a state needs to know of a write transaction, metadata and times too."""
+"""Staged changes: the part of a write transaction that a state reads, with metadata and times."""
 
 import math
 import re
@@ -26,7 +26,7 @@ Entry = tuple[int, bytes]
 
 
 class StagedPassages:
-    """The grains of new documents, in order; it only grows, or is taken back."""
+    """The grains of new documents, in order; they are only added, or taken back."""
 
     def __init__(self, first: int) -> None:
         """Begin without documents; the first one will have the ordinal `first`."""
@@ -35,11 +35,11 @@ class StagedPassages:
         self._sorted: tuple[int, storage.Table] = (0, storage.NO_TABLE)
 
     def __len__(self) -> int:
-        """Number of insertions, for `restore`."""
+        """Return the number of insertions, for `restore`."""
         return len(self._parts)
 
     def restore(self, count: int) -> None:
-        """Forget all insertions but the first `count`."""
+        """Drop all insertions after the first `count`."""
         del self._parts[count:]
         if self._sorted[0] > count:
             self._sorted = (0, storage.NO_TABLE)
@@ -65,7 +65,7 @@ class StagedPassages:
 
 
 class StagedBytes:
-    """The features, or the texts, of new documents, in order; they grow, or are taken back."""
+    """The features or texts of new documents, in order; they are only added, or taken back."""
 
     def __init__(self, first: int) -> None:
         """Begin without documents; the first one will have the ordinal `first`."""
@@ -74,11 +74,11 @@ class StagedBytes:
         self._starts = [first]
 
     def __len__(self) -> int:
-        """Number of insertions, for `restore`."""
+        """Return the number of insertions, for `restore`."""
         return len(self._parts)
 
     def restore(self, count: int) -> None:
-        """Forget all insertions but the first `count`."""
+        """Drop all insertions after the first `count`."""
         del self._parts[count:]
         del self._starts[count + 1 :]
 
@@ -107,22 +107,22 @@ def now_seconds() -> int:
 
 
 class StagedTimes:
-    """The times that a transaction changes, in order; `changes` only grows, or is taken back."""
+    """The times that a transaction changes, in order; they are only added, or taken back."""
 
     def __init__(self) -> None:
         """Begin without changes."""
         self.changes: list[records.TimeChange] = []
 
     def __len__(self) -> int:
-        """Number of changes, for `restore`."""
+        """Return the number of changes, for `restore`."""
         return len(self.changes)
 
     def restore(self, count: int) -> None:
-        """Forget all changes but the first `count`."""
+        """Drop all changes after the first `count`."""
         del self.changes[count:]
 
     def note(self, ordinals: U32, times: U32 | None = None) -> None:
-        """Give some documents the present time, or those given, unless they have a later one."""
+        """Set the times of some documents, now if not given, unless they have later ones."""
         if len(ordinals):
             self.changes.append((ordinals, now_seconds() if times is None else times))
 
@@ -134,9 +134,9 @@ class StagedTimes:
 
 
 def seconds_of(before: Any, older_than: Any = None) -> int:
-    """Return the seconds since 1970, rounded down, of a datetime or of what is so old now.
+    """Return the seconds since 1970, rounded down, of a datetime or of an age before now.
 
-    Raises InputError for another kind of value, OptionError for none or for both.
+    Raises InputError for another kind of value, OptionError unless exactly one is given.
     """
     if (before is None) == (older_than is None):
         raise OptionError("expire needs one of before= and older_than=")
@@ -154,7 +154,7 @@ def seconds_of(before: Any, older_than: Any = None) -> int:
 
 
 def _age_of(older_than: Any) -> float:
-    """Return the seconds of a timedelta, or of a text such as 30d; InputError."""
+    """Return the seconds of a timedelta or a text such as 30d; InputError for anything else."""
     found = AGE.fullmatch(older_than) if isinstance(older_than, str) else None
     if found is not None:
         return min(int(found[1][:20]) * SECONDS[found[2]], SECONDS_MAX)
@@ -169,7 +169,8 @@ def _age_of(older_than: Any) -> float:
 class StagedMetadata:
     """The metadata of new documents, and later changes, in their stored form by ordinal.
 
-    Both lists only grow, so that changes can be taken back.  A change to `NO_METADATA` removes.
+    Both lists only grow, so that changes can be taken back.  A change to `NO_METADATA` removes
+    metadata.
     """
 
     def __init__(self) -> None:
@@ -180,7 +181,7 @@ class StagedMetadata:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How much was staged, for `restore`."""
+        """The numbers of staged entries, for `restore`."""
         return len(self._new), len(self._changes)
 
     @property
@@ -189,7 +190,7 @@ class StagedMetadata:
         return bool(self._changes)
 
     def restore(self, counts: tuple[int, int]) -> None:
-        """Forget what was staged since `counts`."""
+        """Drop the entries that were staged since `counts`."""
         del self._new[counts[0] :]
         del self._changes[counts[1] :]
         self._changed = dict(self._changes)
@@ -229,7 +230,7 @@ class StagedMetadata:
 
 
 class LiveCounts(Protocol):
-    """Numbers of live documents: of all, without features, without weights."""
+    """Numbers of live documents: all, without features, without weights."""
 
     @property
     def document_count(self) -> int: ...  # noqa: D102
@@ -242,11 +243,11 @@ class LiveCounts(Protocol):
 
     @property
     def content(self) -> int:
-        """What the first document was, see `Sketches`."""
+        """The content of the first document; see `Sketches`."""
 
 
 class Known(LiveCounts, Protocol):
-    """The same numbers, and the fields of the manifest that searching and storing need."""
+    """Numbers of live documents, and the fields of the manifest that searching and storing need."""
 
     @property
     def passages(self) -> tuple[storage.PassageInfo, ...]: ...  # noqa: D102
@@ -259,7 +260,7 @@ class Known(LiveCounts, Protocol):
 
 
 class Changes(Protocol):
-    """The staged changes that a view does not have; None for what the database does not keep."""
+    """The staged changes that a view lacks; None for a column that the database does not keep."""
 
     metadata: StagedMetadata
     times: StagedTimes | None

@@ -4,11 +4,11 @@ A state is a view under a transaction.  The view (`view.py`) is shared by all re
 and holds the kernel's objects.  The transaction protects the pages that they point into, and
 `source` fetches more through it.  A verb uses a state in a `with` block, and nothing of it after.
 
-A query of one fingerprint takes a microsecond or two, so a state makes its source when something
-is first fetched: most queries find all that they need in the view.
+A query of one fingerprint takes a microsecond or two, so a state makes its source only when
+something is fetched: most queries find everything in the view.
 
 A run has a table of the hashes of its ids, unless these are ints.  Different ids can have the same
-hash, so the id of each document that the tables find is compared, too.
+hash, so the id of each document found in the tables is also compared.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     from simdb.sketch import AnySketcher, ExactSimilarity
 
 Result = TypeVar("Result")
-# Sketches, and when a stored document matches.
+# Sketches, and the criterion by which stored documents match.
 Asked = tuple[arrays.Sketches, Criterion]
 
 
 class Origin(Protocol):
-    """What a state needs of the store that it belongs to."""
+    """The part of a store that its states need."""
 
     options: Options
     environment: storage.Environment
@@ -66,7 +66,7 @@ class Origin(Protocol):
         """Return the exact similarity of documents that the sketches estimate."""
 
     def field_codes(self, known: Known) -> storage.FieldCodes:
-        """Return what holds the codes of fields of the version of a state."""
+        """Return the codes of fields in the version of a state."""
 
     def source_of(self, holder: storage.Holder | None) -> storage.Source:
         """Return a source over the transaction of `holder`; None if it has ended."""
@@ -98,9 +98,9 @@ class State:
         self.store = store
         self.view = view
         self.counts = counts
-        # How many threads the verb that uses this state may spread its work over.
+        # Number of threads for the verb that uses this state.
         self.threads = 1
-        # The codes of all documents, and those that are searched; None to search all.
+        # The codes of all documents, and the codes to search for; None to search all documents.
         self._chosen: tuple[U64, U64] | None = None
         self._source = source
         self._holder = holder
@@ -122,26 +122,26 @@ class State:
         elif holder is not None:
             self._gate.leave(holder)
 
-    # A state is a searcher of one state, see `simdb.engine.search.searcher`.
+    # A state is a searcher of one state, see `simdb.database.search.searcher`.
     numbers: ClassVar[tuple[int, ...]] = (0,)
 
     def each(self, function: Callable[["State"], Result]) -> Iterator[tuple[int, Result]]:
-        """Yield what `function` returns for this state."""
+        """Yield the result of `function` for this state."""
         yield 0, function(self)
 
     def every(self, function: Callable[["State"], Result]) -> list[tuple[int, Result]]:
-        """Return what `function` returns for this state."""
+        """Return the result of `function` for this state."""
         return [(0, function(self))]
 
     def routed(
         self, queries: Asked, function: Callable[["State", I64], Result], *, in_turn: bool = False
     ) -> Iterator[tuple[int, I64, Result]]:
-        """Yield what `function` returns for this state and all queries."""
+        """Yield the result of `function` for this state and all queries."""
         every = np.arange(len(queries[0]))
         yield 0, every, function(self, every)
 
     def ask(self, number: int, function: Callable[["State"], Result]) -> Result:
-        """Return what `function` returns for this state."""
+        """Return the result of `function` for this state."""
         return function(self)
 
     def numbers_of(self, ids: list[Any]) -> I64:
@@ -167,7 +167,7 @@ class State:
         return other
 
     def choose(self, values: storage.FieldValues) -> "State":
-        """Search only documents with these values of fields from now on, or all for none."""
+        """From now on, search only documents with these values of fields; all for none."""
         self._chosen = (self.codes(), self.wanted(values)) if values else None
         return self
 
@@ -177,7 +177,7 @@ class State:
 
     @property
     def left_out(self) -> storage.LeftOut:
-        """What a search leaves out: deleted documents, and those without the wanted codes."""
+        """The documents that a search omits: deleted ones, and ones without the wanted codes."""
         return self.view.dead if self._chosen is None else (self.view.dead, *self._chosen)
 
     def wanted(self, values: storage.FieldValues) -> U64:
@@ -196,7 +196,7 @@ class State:
         return view.codes
 
     def without(self, left_out: storage.Bitmap | None) -> "State":
-        """Return a state with other tombstones: documents with a set bit are left out."""
+        """Return a state with other tombstones: documents with a set bit are omitted."""
         return self.over(self.view.without(left_out))
 
     @property
@@ -226,7 +226,7 @@ class State:
 
     @property
     def scale(self) -> SimilarityScale:
-        """How users see similarities."""
+        """The scale of the similarities that users see."""
         return self.store.options.sketch.scale_of(self.counts.content)
 
     @property
@@ -245,7 +245,7 @@ class State:
         return self.source.width
 
     def live(self) -> U32:
-        """Return the ordinals of all documents that are not left out, ascending."""
+        """Return the ordinals of all documents that a search does not omit, ascending."""
         return storage.live_ordinals(self.left_out, 0, self.next_ordinal)
 
     def membership(self) -> storage.Membership:
@@ -263,7 +263,7 @@ class State:
         )
 
     def metadata_of_many(self, ordinals: Iterable[int]) -> dict[int, bytes]:
-        """Return the packed metadata of those `ordinals` that have any."""
+        """Return the packed metadata of `ordinals` by ordinal, if they have any."""
         source = self.source
         found = records.read_many(source, ordinals)
         if self._staged is None:
@@ -298,11 +298,11 @@ class State:
         return storage.Passages(view.passages.runs, staged.entries())
 
     def texts(self, ordinals: U32) -> TextColumn:
-        """Return the stored texts of documents, whose ordinals ascend; None if it is no text."""
+        """Return the stored texts of documents, whose ordinals ascend; None if one is no text."""
         return by_ordinal.text_column(self.beside(by_ordinal.TEXTS, ordinals), "the stored texts")
 
     def beside(self, column: by_ordinal.ByOrdinal, ordinals: U32) -> arrays.PackedBytes:
-        """Return what documents, whose ordinals ascend, have in a column by ordinal."""
+        """Return the values of documents, whose ordinals ascend, in a column by ordinal."""
         if self._staged is None:
             return column.read(self.source, ordinals)
         staged = self._staged.changes.staged_columns[column]
@@ -313,17 +313,17 @@ class State:
     def tables(self, flips: tuple[int, ...] = ()) -> Any:
         """Return the tables, ready for look-up; their class depends on the kind of database.
 
-        `flips`: of the plan that looks up, which tells its tables of the usual cut from those that
-        are stored.
+        `flips`: the flips of the plan, which show whether it uses the tables of the usual cut or
+        the stored ones.
         """
         found = None if flips else self.view.tables
         if found is None:
             found = self.whole_tables(flips)
-        # Each function entered by a query is felt, and most queries choose nothing.
+        # A query notices each function call, and most queries choose no values.
         return found if self._chosen is None else self.chosen_of(found)
 
     def whole_tables(self, flips: tuple[int, ...] = ()) -> Any:
-        """Return the tables of all documents, whatever documents are searched; see `tables`."""
+        """Return the tables of all documents, even if few documents are searched; see `tables`."""
         view, is_cut = self.view, len(flips) > 1 and self.view.kind.cut is not None
         found = view.cut if is_cut else view.tables
         if found is None and is_cut:
@@ -345,15 +345,15 @@ class State:
         return self.chosen_of(view.scanned)
 
     def identifiers(self, ordinals: U32 | None = None) -> Any:
-        """Return the ids by ordinal, of at least these `ordinals`, or of all."""
+        """Return the ids by ordinal, at least for `ordinals`; None for all."""
         return self.view.identifiers.over(self.source, ordinals)
 
     def vectors(self, ordinals: U32 | None = None) -> Any:
-        """Return the vectors or signatures by ordinal, of at least these `ordinals`, or of all."""
+        """Return the vectors or signatures by ordinal, at least for `ordinals`; None for all."""
         return self.view.vectors.over(self.source, ordinals)
 
     def known_vectors(self, ordinals: U32) -> Any:
-        """Return `vectors` of ordinals from a stored table; CorruptError if no document has one."""
+        """Return `vectors` for ordinals of a stored table; CorruptError for an unknown ordinal."""
         self.check_known(ordinals)
         return self.vectors(ordinals)
 
@@ -377,10 +377,10 @@ class State:
         return found
 
     def _find_hashed(self, offsets: I64, content: U8, hashes: U64) -> I64:
-        """Return what `find` returns, of the documents whose ids are found by hash."""
+        """Run `find` for the documents whose ids are found by hash."""
         if len(hashes) == 1:
             return self._find_one(offsets, content, int(hashes[0]))
-        # One document of each hash is usually the one with the id.
+        # The first document with a hash usually has the id.
         starts, ordinals, _ = self._id_tables().lookup(
             hashes, distance=0, flips=0, first=1, after=None
         )
@@ -415,14 +415,14 @@ class State:
         return values
 
     def unmeasured(self) -> storage.LeftOut:
-        """Return what a search leaves out where vectors are measured: documents without, too."""
+        """Return the documents that a search of vectors omits, including ones without a vector."""
         found = self.unweighted()
         return found if self._chosen is None else (found, *self._chosen)
 
     def unweighted(self) -> storage.Bitmap | None:
-        """Return one bit for each ordinal: deleted or without a volatility vector.
+        """Return a bitmap of documents that are deleted or have no volatility vector.
 
-        None if there is no such document.
+        Returns None if there is no such document.
         """
         view = self.view
         if view.unweighted is None:
@@ -459,8 +459,8 @@ class State:
     ) -> Plan:
         """Return the planner's choice; `is_swept`: for all pairs.
 
-        For queries it can be the choice for an earlier view, see `KeptPlans`, or go by other
-        queries, see `glimpse`.
+        A plan for queries can come from an earlier view (see `KeptPlans`) or from other queries
+        (see `glimpse`).
         """
         view = self.view
         plans = view.swept_plans if is_swept else view.plans.of_criteria
@@ -471,7 +471,7 @@ class State:
             if plan.probing is not None:
                 plan = choose(self._with_glimpse(problem, queries))
             elif not is_swept:
-                view.plans.glimpses.pop(criterion, None)  # no queries need to teach
+                view.plans.glimpses.pop(criterion, None)  # no sample is needed
             if is_swept:
                 view.swept_plans[criterion] = plan
             else:
@@ -481,13 +481,13 @@ class State:
     def plan_of(
         self, criterion: Criterion, count: int, queries: arrays.Sketches | None = None
     ) -> Plan:
-        """Return the plan for so many queries, for which tables are made in memory if that pays."""
+        """Return the plan for `count` queries, after making tables in memory if these pay."""
         plan, view = self.plan(criterion, queries=queries), self.view
         saved = count * self.saving(criterion)
         if saved and view.kind.cut.make(self, saved):
             view.plans = KeptPlans(view.extent, view.calibration, view.plans)
             plan = self.plan(criterion, queries=queries)
-        # A single query is not to wait for this.
+        # A single query does not wait for this.
         if count > 1 and view.sealed.join(plan, count, self.source.memory_bytes, self.threads):
             view.tables = view.cut = None
         return plan
@@ -504,7 +504,7 @@ class State:
         return savings[criterion]
 
     def population(self, criterion: Criterion, *, is_swept: bool = False) -> AnyPopulation:
-        """Return what the planner must know of this state; `is_swept`: to find all pairs."""
+        """Return the planner's description of this state; `is_swept`: for a search of all pairs."""
         problem = self._with_glimpse(self._problem(criterion, is_swept=is_swept))
         found: AnyPopulation = problem.population
         return found
@@ -524,7 +524,7 @@ class State:
     ) -> Problem[Any]:
         """Return the problem with a sample of the collection, if plans need one."""
         source, population = self.source, problem.population
-        # A sample is drawn from here and there.
+        # Drawing a sample reads pages all over the file.
         if source.is_larger_than_memory or not wants_glimpse(problem):
             return problem
         seen = self.view.plans.glimpse(
@@ -550,7 +550,7 @@ class State:
         return view.id_tables
 
     def _find_one(self, offsets: I64, content: U8, hash: int) -> I64:
-        """Return what `find` returns for a single id."""
+        """Run `find` for a single id."""
         found = self._id_tables().lookup_one(hash, 0, 0, False)
         if not found:
             return np.full(1, -1)
@@ -558,6 +558,6 @@ class State:
         return self._with_ids(ordinals, np.array([0, len(found)]), offsets, content)
 
     def _with_ids(self, ordinals: U32, starts: I64, offsets: I64, content: U8) -> I64:
-        """Return which of the candidates of each id has it, not only its hash; -1 for none."""
+        """Return the candidate that has each id, not only its hash; -1 for none."""
         found: I64 = self.identifiers(ordinals).find(ordinals, starts, offsets, content)
         return found

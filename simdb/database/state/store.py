@@ -1,16 +1,15 @@
 """Store: one open database of this process, with the newest view of it.
 
 A query begins a read transaction, which has the number of the last commit.  If the newest view was
-made for that commit, the query uses it; otherwise the store first reads what has changed.  To begin
-a transaction takes less than a microsecond, so none stays open between queries, where it would keep
-freed pages from being used again.
+made for that commit, the query uses it; otherwise the store first reads what has changed.
+Beginning a transaction takes less than a microsecond.  So none stays open between queries, where it
+would prevent the reuse of freed pages.
 
-LMDB forbids a child to use the environment that its parent opened, or to close it.  So in a child
-the first verb of a `Database` opens the directory once more, in the same mode (`Handle`).
-Snapshots, transactions and results stay with the store on which they began, and are refused in the
-child.
+LMDB forbids a child to use or to close the environment that its parent opened.  So in a child the
+first verb of a `Database` opens the directory once more, in the same mode (`Handle`).  Snapshots,
+transactions and results stay with the store on which they began, and are refused in the child.
 
-`settled` chooses the tables of a new database where its options leave them open.
+`settled` chooses the tables of a new database if its options leave them open.
 """
 
 import os
@@ -48,11 +47,11 @@ if TYPE_CHECKING:
 
 # The least growth of a map that is too small; the map at least doubles anyway.
 GROWTH_BYTES = 1 << 20
-# Options are replaced by compacting or rebuilding, so no reader can meet this many in a row.
+# Only compacting and rebuilding replace options, so no reader can meet this many in a row.
 TAKEN_TRIES = range(20)
 
 Result = TypeVar("Result")
-# Transaction number and generation of the map; the contents stored then; the view of them.
+# Transaction number and generation of the map, the contents stored then, and their view.
 Latest = tuple[tuple[int, int], storage.Contents, View]
 
 
@@ -61,16 +60,16 @@ _lock = threading.Lock()
 
 
 class Beside:
-    """Makes what a database stores beside the sketches of texts: grains, features and texts."""
+    """A maker of the values that are stored next to sketches: grains, features and texts."""
 
     def __init__(
         self, winnower: "Winnower | None", packing: "ExactSimilarity | None", *, has_texts: bool
     ) -> None:
-        """Make grains by `winnower`, and pack features as `packing` does; None for none of them."""
+        """Make grains by `winnower`, and pack features by `packing`; None omits either."""
         self._winnower, self._packing, self._has_texts = winnower, packing, has_texts
 
     def added(self, sketches: Sketches, documents: Any, *, errors: str, start: int = 0) -> Sketches:
-        """Return sketches with what belongs to their documents; InputError for those without it."""
+        """Return sketches with the values of their documents; InputError if they cannot be made."""
         grains, features, texts = sketches.extras
         if self._winnower is not None:
             grains = self._winnower.grains(documents, errors=errors, start=start)
@@ -126,14 +125,14 @@ class Store:
         # The maintained clusters as the last write transaction of this process left them, with the
         # number of that transaction and the generation of the map.
         self.membership: tuple[tuple[int, int], storage.Membership] | None = None
-        # The same for what it left in memory of the unfinished merge.
+        # The unfinished merge in memory, as this transaction left it, with the same numbers.
         self.merging: tuple[tuple[int, int], merges.Merging] | None = None
         # The codes of fields of the newest state that was asked for them.
         self._codes: tuple[int, storage.FieldCodes] | None = None
         # A bitmap that the last deletion of this process has replaced, see `Tombstones`.
         self.spare = storage.Spare()
         self._lasting: weakref.WeakSet[Lasting] = weakref.WeakSet()
-        # Where the database lies, if it has no path of its own; it goes with the store.
+        # The temporary folder of a database without a path, which is removed with the store.
         self.folder: storage.TemporaryFolder | None = None
 
     @property
@@ -145,7 +144,8 @@ class Store:
     def close(self) -> None:
         """Give the environment back; a second call does nothing.
 
-        BusyError while it is in use; the store then stays open.  Any other error leaves it closed.
+        Raises BusyError while it is in use; the store then stays open.  Any other error leaves it
+        closed.
         """
         if self._is_closed:
             return
@@ -180,20 +180,20 @@ class Store:
 
     @property
     def winnower(self) -> "Winnower | None":
-        """What makes the grains of texts; None if the database has no passages."""
+        """The maker of the grains of texts; None if the database has no passages."""
         if self._winnower is None and self.options.passages:
             self._winnower = sketching.Winnower(self.options.sketch)
         return self._winnower
 
     @property
     def beside(self) -> Beside | None:
-        """What makes that which is stored beside sketches; None if nothing is."""
+        """The maker of the values stored next to sketches; None if there are none."""
         options = self.options
         if not (options.passages or options.features or options.texts):
             return None
         if self._beside is None or self._beside[0] is not options:
             packing = self.exact_similarity() if options.features else None
-            # An IDF table may be new.
+            # These options may have a new IDF table by now.
             made = Beside(self.winnower, packing, has_texts=options.texts)
             self._beside = self.options, made
         return self._beside[1]
@@ -212,7 +212,7 @@ class Store:
         with self.environment.reading() as transaction:
             options = contents.read_options(self.environment, transaction)
         if options.sketch.idf != self.options.sketch.idf:
-            # The sketcher comes first: other threads look at the options before they use it.
+            # The sketcher is set first, since other threads look at the options before they use it.
             self._sketcher = self._make_sketcher(options)
             self.options = options
 
@@ -244,15 +244,15 @@ class Store:
     def take_options(self) -> None:
         """Take over the stored options if they were replaced after the database was opened.
 
-        CorruptError if the manifest cannot be read.  While the caller has the write lock, they stay
-        the same.
+        Raises CorruptError if the manifest cannot be read.  The options do not change while the
+        caller has the write lock.
         """
         with self.environment.reading() as transaction:
             version = contents.read_manifest(self.environment, transaction).options_version
             taken = contents.with_stored(self.environment, transaction, self.options)
         self.environment.attach(contents.all_names(taken))
         with self._lock:
-            # Another thread may have read later ones.
+            # Another thread may have read later options.
             if version > self._options_version:
                 self.options = taken
                 self.kind = kind_of(self.options)
@@ -261,7 +261,7 @@ class Store:
             self._latest = None
 
     def field_codes(self, known: Known) -> storage.FieldCodes:
-        """Return what holds the codes of fields of the version of a state."""
+        """Return the codes of fields in the version of a state."""
         with self._lock:
             version, codes = self._codes or (-1, None)
             if codes is None or version != known.fields_version:
@@ -293,7 +293,7 @@ class Store:
         return self._refreshed(source)[1]
 
     def view_of(self, contents: storage.Contents, kept: KeptParts | None = None) -> View:
-        """Return a view of stored contents; `kept`: of an earlier view, see `View`."""
+        """Return a view of stored contents; `kept`: parts of an earlier view, see `View`."""
         return View(
             contents.runs,
             contents.delta,
@@ -360,7 +360,7 @@ class Store:
         return known[1]
 
     def _refreshed(self, source: storage.Source) -> Latest:
-        """Return the contents that `source` sees and the view of them."""
+        """Return the contents that `source` sees, and their view."""
         with self._lock:
             latest = self._latest
             stamp = (source.transaction.id(), self.environment.generation)
@@ -376,14 +376,14 @@ class Store:
             return newest
 
     def _keep(self, newest: Latest) -> None:
-        """Use a view from now on, unless it is older: a slow reader may have begun before."""
+        """Keep `newest` as the latest view, unless it is older because its reader was slow."""
         latest = self._latest
         if latest is None or latest[0][0] < newest[0][0] or latest[0][1] != newest[0][1]:
             self._latest = newest
 
 
 class Access(NamedTuple):
-    """How a process opens a database, see `simdb.open`; none of it is stored."""
+    """The settings with which a process opens a database, see `simdb.open`; they are not stored."""
 
     durability: str
     map_size: int | None
@@ -396,7 +396,7 @@ class Handle:
 
     def __init__(self, store: Store, mode: str, durability: str) -> None:
         """Hold the open `store`; it was opened with `mode` and `durability`."""
-        self.latest = store  # as it is, even if it is the parent's
+        self.latest = store  # it may be the parent's
         self._mode = "r" if mode == "r" else "w"  # the database exists by now
         self._durability = durability
         self._process = os.getpid()
@@ -511,7 +511,7 @@ def open_temporary(mode: str, options: Options | None, access: Access) -> Store:
 
 
 def open_beside(store: Store, room_bytes: int) -> Store:
-    """Return the store of a new temporary database that takes the sketches of `store` as they are.
+    """Return the store of a new temporary database that can take the sketches of `store` unchanged.
 
     It has the same options, stop words and IDF table; `room_bytes`: see `open_aside`.
     """
@@ -524,7 +524,7 @@ def open_aside(
 ) -> Store:
     """Return the store of a new temporary database with these options and stop words.
 
-    `room_bytes`: what its file may need; it lies in memory only if there is so much room.
+    `room_bytes`: the space that its file may need; the file is in memory only if there is enough.
     """
     folder = storage.TemporaryFolder(room_bytes)
     storage.prepare(folder.database, "x")
@@ -557,11 +557,11 @@ def created(
 def settled(
     options: Options, *, similarity: float | None = None, recall: float | None = None
 ) -> Options:
-    """Return the options with everything chosen that their sketch allows and they leave open.
+    """Return the options with tables chosen if they leave them open.
 
-    These are `bands` and `rows`, or `polytopes`.  Bands are chosen for `similarity` and `recall`,
-    or for those of the options; no bands reach a recall of 1.  OptionError if the sketch has too
-    few permutations for any choice.
+    The sketch allows either `bands` and `rows`, or `polytopes`.  Bands are chosen for `similarity`
+    and `recall`, by default the ones of the options; no bands reach a recall of 1.  Raises
+    OptionError if the sketch has too few permutations for any choice.
     """
     shares(similarity=similarity, recall=recall)
     sketch: Any = options.sketch
@@ -606,7 +606,7 @@ def _stored_options(
 
 
 def _make_resources(options: Options) -> Resources:
-    """Return what a new database stores of packages; OptionError if a needed one is missing."""
+    """Return the resources that a new database stores; OptionError if a package is missing."""
     resources = take_resources(options.sketch)
     sketcher_of(options.sketch, resources, [options.sketch.tokeniser]).prepare()
     return resources

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from simdb.core.documents import Signature
 
 FINGERPRINTS, SIGNATURES, HASHES = "fingerprints", "signatures", "hashes"
-# A database of fewer documents than this is searched fast by any plan.
+# Any plan searches a database with fewer documents fast.
 FEW = 256
-# A program that asks with ever new arguments must not fill the memory.
+# A program that always asks with new arguments must not fill the memory.
 PLANS_MAX = 256
-# Merging an entry of the tables of several runs in memory, and what each probe of a batch in a run
-# takes; so much memory, and no more than this part of all, may the merged tables take.
+# Seconds to merge an entry of the tables of several runs, and seconds for each probe of a batch in
+# a run.  Memory for the merged tables, at most this part of all memory.
 JOINED_SECONDS, PROBED_SECONDS = 10e-9, 7e-9
 JOINED_BYTES, JOINED_PART = 1 << 30, 4
 
@@ -59,18 +59,19 @@ class Extent(NamedTuple):
 
 
 class KeptPlans:
-    """The plans for one calibration and for about one number of documents."""
+    """The plans for one calibration and for about the same number of documents."""
 
     def __init__(
         self, extent: Extent, calibration: Calibration | None, earlier: "KeptPlans | None" = None
     ) -> None:
-        """Start without plans, and with the samples of `earlier` ones of the same calibration."""
+        """Start without plans, but with the samples of `earlier` ones for the same calibration."""
         self._extent = extent
         self._calibration = calibration
         self.of_criteria: dict[Criterion, Plan] = {}
-        # Seconds that a query would save if there were the tables of the usual cut.
+        # Seconds that the tables of the usual cut would save a query.
         self.savings: dict[Criterion, float] = {}
-        # Samples of the collection, with the number of documents that it had, and of queries.
+        # Samples of the collection, with the number of its documents then, and the number of
+        # queries.
         self.glimpses: dict[Criterion, tuple[int, int, FlipEvidence | None]] = {}
         if earlier is not None and earlier._calibration is calibration:
             self.glimpses = earlier.glimpses
@@ -83,7 +84,7 @@ class KeptPlans:
         queries: Sketches | None,
         draw: Callable[[], FlipEvidence | None],
     ) -> FlipEvidence | None:
-        """Return a sample of a collection, drawn anew when it has doubled or queries say more."""
+        """Return a sample of a collection, drawn again when it has doubled or queries say more."""
         known, _, seen = self.glimpses.get(criterion, (0, 0, None))
         if count > 2 * known or self.may_learn(criterion, queries):
             seen = draw()
@@ -92,7 +93,7 @@ class KeptPlans:
         return seen
 
     def may_learn(self, criterion: Criterion, queries: Sketches | None) -> bool:
-        """Whether some queries may say more than the sample for which no weights are known."""
+        """Return whether queries may say more than a sample without known weights."""
         if queries is None or len(queries) < QUERIES_LEAST or criterion not in self.glimpses:
             return False
         _, tried, seen = self.glimpses[criterion]
@@ -105,12 +106,12 @@ class KeptPlans:
         self.of_criteria[criterion] = plan
 
     def prepare(self, key: Any, prepared: Any) -> None:
-        """Keep what a question about one document needs, under the arguments of the query."""
+        """Keep the planning of a question about one document, by the arguments of the query."""
         _make_room(self.prepared)
         self.prepared[key] = prepared
 
     def serve(self, extent: Extent, calibration: Calibration | None) -> bool:
-        """Whether the plans can be used for that many documents and this calibration."""
+        """Return whether the plans hold for these numbers of documents and this calibration."""
         known = self._extent
         return (
             calibration is self._calibration
@@ -123,7 +124,7 @@ class KeptPlans:
 
 
 class GatheredTables(NamedTuple):
-    """Cross-polytope tables of all runs in one: `tables` from number `first` on, of `total`."""
+    """Cross-polytope tables of all runs in one: `tables`, numbered from `first`, of `total`."""
 
     tables: list[storage.Table]
     first: int
@@ -133,7 +134,7 @@ class GatheredTables(NamedTuple):
 class SealedIds:
     """The ids of runs, ready for look-up.
 
-    `tables`: the hashes of those runs that store them; the ids of the others are ints.
+    `tables`: the hashes of ids, for runs that store them; the ids of other runs are ints.
     """
 
     def __init__(self, runs: Sequence[storage.Run], source: storage.Source) -> None:
@@ -169,7 +170,7 @@ class SealedIds:
 
 
 class Sealed:
-    """The runs of a view, and what was made of them so far; None for what was not needed yet."""
+    """The runs of a view, and the objects made of them; None for objects not needed yet."""
 
     def __init__(
         self,
@@ -178,7 +179,7 @@ class Sealed:
         window: tuple[int, int] | None = None,
         segment: int | None = None,
     ) -> None:
-        """Take runs that follow each other.
+        """Take consecutive runs.
 
         Of a single run, `window` takes a range of its directory entries (`kernel.Tables`), and
         `segment` the columns of one segment.
@@ -198,7 +199,8 @@ class Sealed:
         self.ids: SealedIds | None = None
         # Some of the cross-polytope tables of all runs in one; see `gathered`.
         self.gathered: GatheredTables | None = None
-        # The cross-polytope tables, what is known of those of each run, and how far searches go.
+        # The cross-polytope tables, descriptions of the tables of each run, and the reach of
+        # searches.
         self.polytopes: Any = None
         self.polytope_runs: tuple[PolytopeRun, ...] | None = None
         self.limits: dict[tuple[float | None, float | None, float, bool], Any] = {}
@@ -212,7 +214,7 @@ class Sealed:
         return self.ids
 
     def searched(self, source: storage.Source, masks: Sequence[int], first: int = 0) -> Any:
-        """Return the tables from number `first` on, as many as `masks`; none of a segment."""
+        """Return a table for each of `masks`, numbered from `first` on; none for a segment."""
         runs = [] if self.is_segment else self.runs
         numbers = range(first, first + len(masks))
         tables = [[run.table(number, source) for number in numbers] for run in runs]
@@ -221,7 +223,7 @@ class Sealed:
     def prepared(
         self, masks: Sequence[int], runs: list[list[storage.Table]], header_offset: int
     ) -> Any:
-        """Return the tables of all runs, ready for look-up; of one run if they are joined."""
+        """Return the tables of all runs, ready for look-up; as one run if they are joined."""
         if self.joined:
             every = zip(*runs, strict=True)
             merged = [storage.merge.merge_tables(each, threads=self.joined) for each in every]
@@ -232,9 +234,10 @@ class Sealed:
         return kernel.Tables(masks, tables, storage.NO_DOCUMENTS, None, windows)
 
     def join(self, plan: Plan, count: int, memory_bytes: int, threads: int) -> bool:
-        """Join the runs if that pays for a batch of `count` queries and those before, and fits.
+        """Join the runs if that pays for this and earlier batches of queries, and fits into memory.
 
-        Return whether they are joined by this call, and `threads` merge the tables of the plan.
+        `count`: the queries of this batch.  `threads` merge the tables of the plan.  Returns
+        whether this call has joined the runs.
         """
         entries = len(plan.table_flips) * self.entry_count
         is_small = entries * storage.ENTRY_BYTES <= min(JOINED_BYTES, memory_bytes // JOINED_PART)
@@ -246,7 +249,7 @@ class Sealed:
         return self.joined > 0
 
     def is_of(self, runs: Sequence[storage.Run]) -> bool:
-        """Whether these are all the runs, not only a window or a segment of one."""
+        """Return whether these are all the runs, not only a window or a segment of one."""
         return (
             self.windows is None
             and not self.is_segment
@@ -255,7 +258,7 @@ class Sealed:
 
 
 class KeptParts(NamedTuple):
-    """What a view can take over from an earlier one, if the runs or the plans still hold."""
+    """The parts that a view can take over from an earlier one, if runs or plans are unchanged."""
 
     sealed: Sealed
     plans: KeptPlans
@@ -276,7 +279,7 @@ class View:
     ) -> None:
         """`runs` cover the ordinals below delta.start; `dead` can be shorter than all ordinals.
 
-        `kept`: of an earlier view; what still holds is used.
+        `kept`: parts of an earlier view, which are used if they still hold.
         """
         if isinstance(runs, Sealed):
             self.sealed = runs
@@ -311,7 +314,7 @@ class View:
         self.unweighted: tuple[storage.Bitmap | None] | None = None
 
     def followed(self, tables: Any) -> Any:
-        """Return tables of its runs with the documents of its delta and its tombstones."""
+        """Return tables of the runs, extended by the delta and the tombstones."""
         return tables.over((self.delta.searchable, self.delta.ordinals), self.dead)
 
     @MadeOnce
@@ -321,7 +324,7 @@ class View:
 
     @property
     def kept(self) -> KeptParts:
-        """What the next view can take over."""
+        """The parts that the next view can take over."""
         return KeptParts(self.sealed, self.plans)
 
     @property
@@ -355,12 +358,12 @@ class View:
         return sum(inside) + len(ordinals) - int(np.searchsorted(ordinals, first))
 
     def without(self, left_out: storage.Bitmap | None) -> "View":
-        """Return a view with other tombstones: documents with a set bit are left out."""
+        """Return a view with other tombstones: documents with a set bit are omitted."""
         delta, kind, known = self.delta, self.kind, self.calibration
         return View(self.runs, delta, left_out, kind, known, kept=self.kept)
 
     def only(self, runs: Sequence[storage.Run] | Sealed, delta: storage.DeltaView) -> "View":
-        """Return a view of some of the documents: of these runs and this delta."""
+        """Return a view with only these runs and this delta."""
         return View(runs, delta, self.dead, self.kind, self.calibration)
 
     @property
@@ -399,10 +402,10 @@ class Kind(Protocol):
     def population(
         self, view: View, source: storage.Source, criterion: Criterion, *, is_swept: bool
     ) -> AnyPopulation:
-        """Return what the planner must know of a view; `is_swept`: to find all pairs."""
+        """Return the planner's description of a view; `is_swept`: for a search of all pairs."""
 
     def empty_population(self, *, has_weights: bool) -> AnyPopulation:
-        """Return what the planner must know of an empty database."""
+        """Return the planner's description of an empty database."""
 
     def fingerprint_of(self, sketches: Sketches, at: int) -> Fingerprint:
         """Return the stored fingerprint at position `at`, with its weights if they are stored."""
