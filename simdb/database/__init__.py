@@ -1,6 +1,6 @@
 """Database: opening it, transactions, search, clusters, maintenance, and databases in shards.
 
-`Database` and what it does are here; whole jobs over files and frames are in `simdb.jobs`.
+`Database` and its verbs are here; whole jobs over files and frames are in `simdb.jobs`.
 """
 
 from simdb.core import cold

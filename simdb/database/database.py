@@ -46,7 +46,7 @@ class ManyStores(Protocol):
     """Several databases that answer as one: a `ShardedDatabase`."""
 
     def _each_database(self) -> "Iterable[Database[Any]]":
-        """Return all of them; an error if one is left out."""
+        """Return all databases; raise an error if one is missing."""
 
 
 Mergeable: TypeAlias = "Database[Any] | ManyStores | str | os.PathLike[str]"
@@ -218,24 +218,23 @@ class Database(Writing[IdT]):
         return maintenance.inspection.check(self._opened(), deep=deep)
 
     def advice(self) -> "Iterator[Advice]":
-        """Yield what would improve the database, and why; nothing if all is well.
+        """Yield advice that would improve the database, with reasons; nothing if all is well.
 
-        It changes nothing; `check` is for damage.
+        The database does not change; `check` is for damage.
 
         Yields
         ------
         Advice
-            About dead and slow readers, deleted documents, runs, sizes, free space, headers that
-            many documents share, the calibration, documents too short for the threshold, packages,
-            permissions and the file system.
+            Advice about readers, deleted documents, runs, sizes, free space and crowded headers.
+            Also about the calibration, short documents, packages, permissions and the file system.
         """
         return maintenance.advice.advice(self._opened())
 
     def header_fill(self) -> "tuple[HeaderFill, ...]":
-        """Return how the entries of each table spread over its headers.
+        """Return the distribution of the entries of each table over its headers.
 
         A look-up reads all entries of a header, so a few headers with very many entries make some
-        queries slow.  The directory of every table is read, and no keys.
+        queries slow.  The directory of every table is read, but no keys.
 
         Returns
         -------
@@ -263,9 +262,9 @@ class Database(Writing[IdT]):
             enough for about a second.  Documents like your queries, in place of a number, teach
             more.
         noise : float, optional
-            How documents differ, for queries by `distance`, from .05 to .3: the standard deviation
-            of the change of a projection, over that of the projection itself.  Nothing is sampled
-            then, and it holds for all documents, also for those inserted later.
+            The noise of queries by `distance`, .05 to .3: the standard deviation of the change of a
+            projection, over that of the projection itself.  Nothing is sampled then, and it holds
+            for all documents, including later ones.
         seed : int, default 0
             Seed of the random draw.
         errors : {"strict", "replace"}, default "strict"
@@ -274,15 +273,15 @@ class Database(Writing[IdT]):
         Returns
         -------
         Calibration
-            What was learned.
+            The calibration.
 
         Notes
         -----
         With cross-polytope tables, only search="psm", search="multiprobe" and `distance` use it.
 
-        A calibration does not cover documents inserted later.  If they are many, queries search as
-        without a calibration where that is more careful, until the next `calibrate` or `compact`,
-        which calibrates again if much is new.
+        A calibration does not cover documents inserted later.  If there are many, queries search as
+        without a calibration if that is more careful.  `calibrate` ends this, and so does
+        `compact`, which calibrates again if much is new.
         """
         return maintenance.calibration.calibrate(
             self._writable(), sample, seed, noise=noise, errors=errors
@@ -320,8 +319,8 @@ class Database(Writing[IdT]):
             The directory of the copy.  It must not exist yet, unless `incremental` is given.
         incremental : bool, default False
             `path` can be an earlier copy, which gets all changes since then in one commit.  So it
-            can be opened at every moment and, after any failure, is the database as it was or as it
-            is.
+            can be opened at every moment, and after a failure it has either the old state or the
+            new one.
 
         Returns
         -------
@@ -331,17 +330,17 @@ class Database(Writing[IdT]):
         Raises
         ------
         ExistsError
-            If something else is at `path`, such as a copy that was written to, or one of a sibling:
-            a database that went on otherwise from a common state.
+            If something else is at `path`, such as a copy that was written to, or a copy of a
+            sibling.  A sibling is a database with other changes since a common state.
         BusyError
             If this process has a snapshot of the earlier copy open.
 
         Notes
         -----
-        An incremental copy neither reads nor writes values that are stored in both already.  After
-        `compact` or `rebuild` there are none, and the whole file is written anew.  Other processes
-        can read the copy meanwhile.  A sibling cannot be told if only its metadata or notes differ,
-        or if it has since merged all that does.
+        An incremental copy neither reads nor writes values that both already store.  After
+        `compact` or `rebuild` there are no such values, and the whole file is written again.  Other
+        processes can read the copy meanwhile.  A sibling is not recognised if only its metadata or
+        notes differ, or if it has since merged everything that differs.
         """
         target = os.fsdecode(path)
         return maintenance.compaction.copy(self._opened(), target, incremental=incremental)
@@ -361,9 +360,9 @@ class Database(Writing[IdT]):
         Parameters
         ----------
         drop_damaged : bool, default False
-            Remove documents of which anything is damaged; the report lists their ids.
+            Remove documents that are damaged in any part; the report lists their ids.
         polytopes : int, optional
-            Number of cross-polytope tables from now on; if not given, as `compact` has it.
+            Number of cross-polytope tables from now on; if not given, the number of `compact`.
         threads : int, optional
             Number of threads; see `insert_many`.
 
@@ -375,7 +374,7 @@ class Database(Writing[IdT]):
         Raises
         ------
         CorruptError
-            If anything of a document is damaged and `drop_damaged` is False; nothing changes.
+            If any part of a document is damaged and `drop_damaged` is False; nothing changes.
         """
         return maintenance.rebuild.rebuild(
             self._writable(), drop_damaged=drop_damaged, threads=thread_count(threads),
@@ -393,7 +392,7 @@ class Database(Writing[IdT]):
         """Store the documents of other databases with the same sketch, all or none of them.
 
         No text is needed.  Sketches, metadata and times are copied; passages, features and texts
-        only if both databases have them.  Kept clusters are brought up to date.
+        only if both databases have them.  Maintained clusters are brought up to date.
 
         Parameters
         ----------
@@ -414,14 +413,14 @@ class Database(Writing[IdT]):
         Raises
         ------
         OptionError
-            If the other sketch is not the same; the message says what differs.
+            If the sketches differ; the message names the differences.
         ExistsError
             If an id is stored already, with on_conflict="error".
 
         Notes
         -----
         Notes and calibrations of the other databases are not copied.  The documents wait in memory
-        until they are committed, as those of `insert_many`.
+        until they are committed, as with `insert_many`.
         """
         store = self._writable()
         count, given = thread_count(threads), other if isinstance(other, list | tuple) else [other]
@@ -432,7 +431,7 @@ class Database(Writing[IdT]):
     def dump(self, target: Any, progress: "Progress | None" = None) -> int:
         """Write the whole database, as it is now, to a path or a binary stream.
 
-        The form is portable: `simdb.load` makes a database of it with any later version, on any
+        The form is portable: `simdb.load` makes a database from it with any later version, on any
         machine.
 
         Parameters
@@ -473,8 +472,9 @@ class Database(Writing[IdT]):
         except BusyError:
             if error is None:
                 raise
-            # An interruption can keep a verb from leaving; then only its frames hold what is open.
-            # A second one, while the first is handled, has frames of its own.
+            # An interruption can keep a verb from leaving its state, which then only frames hold,
+            # so these are cleared.  A second interruption, while the first is handled, has frames
+            # of its own.
             while error is not None:
                 clear_frames(error.__traceback__)
                 error = error.__context__
@@ -494,12 +494,12 @@ class Database(Writing[IdT]):
             state = f"mode {self._mode!r}"
             if self._handle.is_inherited:
                 state += " of the parent process"
-            with suppress(Error, OSError):  # a description of a damaged database is one, too
+            with suppress(Error, OSError):  # a damaged database has a description, too
                 state += f", {previews.counted(len(self), 'document')}"
         return f"<simdb.Database {self._path!r}, {state}>"
 
     def _repr_html_(self) -> str:
-        """Return the same as a paragraph, for notebooks."""
+        """Return the description as a paragraph, for notebooks."""
         return previews.paragraph(repr(self)[1:-1])
 
     @property
@@ -557,7 +557,7 @@ def open(
         "c" creates the database if it is missing, "x" must create it, "w" must find it, "r" opens
         it for reading only.
     options : Options, optional
-        Stored at creation; leave them out later.
+        The options to store at creation; not needed later.
     durability : {"full", "process", "none"}, default "full"
         "full": commits survive a power loss.  "process": commits survive the death of the process.
         "none": nothing is promised.
@@ -568,7 +568,7 @@ def open(
         Seconds to wait for the write lock; None waits for ever.
     allow : collection of str
         Names of callables, "package.module:function", that may be imported if the stored options
-        name them as the tokeniser; those in `options` may be.
+        name them as the tokeniser.  Callables in `options` are always allowed.
 
     Returns
     -------
@@ -584,7 +584,7 @@ def open(
     FormatError
         If the directory is not a simdb database, or has a newer format.
     OptionError
-        If `options` differ from those stored; the message names them.
+        If `options` differ from the stored options; the message names them.
     ReadOnlyError
         If the database cannot be written to.
 
@@ -595,8 +595,8 @@ def open(
 
     Notes
     -----
-    A temporary database is new and empty.  It lies in memory where the system has room for it
-    (/dev/shm), otherwise in the folder for temporary files.  It is gone when it is closed or
+    A temporary database is new and empty.  It is in memory if the system has room for it
+    (/dev/shm), otherwise in the folder for temporary files.  It is removed when it is closed or
     nothing refers to it any more, so `durability` does not matter.
 
     Examples
@@ -666,7 +666,7 @@ def rebuild(
 
 
 def _stores_of(other: Any, held: ExitStack) -> Iterator[Store]:
-    """Yield the stores of what `Database.merge` takes; `held` closes those that it opens."""
+    """Yield the stores of an argument of `Database.merge`; `held` closes what is opened here."""
     if isinstance(other, str | os.PathLike):
         other = held.enter_context(open(other, "r"))
     if hasattr(other, "_each_database"):

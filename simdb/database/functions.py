@@ -54,7 +54,8 @@ def fingerprint(
     sketch : Simhash, optional
         How documents become fingerprints; `Simhash()` if not given.
     errors : {"strict", "replace"}, default "strict"
-        What to do with text that is not valid Unicode: refuse it, or replace what is invalid.
+        What to do with text that is not valid Unicode: refuse it, or replace the invalid
+        characters.
 
     Returns
     -------
@@ -64,7 +65,7 @@ def fingerprint(
     Raises
     ------
     InputError
-        If the document is of no such kind, or has invalid text.
+        If the document has another type, or invalid text.
 
     Examples
     --------
@@ -137,7 +138,7 @@ def signature(
     Raises
     ------
     InputError
-        If the document is of no such kind, or has invalid text.
+        If the document has another type, or invalid text.
     """
     return signatures([document], sketch, errors=errors)[0]
 
@@ -229,10 +230,10 @@ def fit_idf(
 
 
 def fit_bits(hashes: Any, sketch: Bits, *, blocks: int | None = None) -> Bits:
-    """Fit the order in which the bits of hashes are dealt to blocks, to hashes like yours.
+    """Fit the order in which the bits of hashes are dealt to blocks to a sample of hashes.
 
-    Bits that are nearly always the same, and bits that change together, then lie in different
-    blocks, so no table has crowded headers; see `Bits.order`.
+    Bits that are nearly constant, and bits that change together, then lie in different blocks, so
+    no table has crowded headers; see `Bits.order`.
 
     Parameters
     ----------
@@ -251,7 +252,7 @@ def fit_bits(hashes: Any, sketch: Bits, *, blocks: int | None = None) -> Bits:
     Raises
     ------
     OptionError
-        If hashes of this size are never dealt.
+        If the bits of hashes of this size are never dealt to blocks.
     InputError
         If the hashes have another form or size.
     """
@@ -366,7 +367,7 @@ def upgrade(
     Returns
     -------
     str
-        Where the old database is kept until you remove it: `path` + ".old".
+        The directory of the old database, which is kept until you remove it: `path` + ".old".
 
     Raises
     ------
@@ -375,7 +376,7 @@ def upgrade(
     ExistsError
         If the old database of an earlier upgrade is still there.
     FullError
-        If the disk may have too little room.
+        If the disk may have too little free space.
     OptionError
         If `python` is not a program.
     FormatError
@@ -407,7 +408,7 @@ def distance(
     Raises
     ------
     InputError
-        If the two have different sizes, or a form that is no hash.
+        If the two have different sizes, or one is no hash.
 
     Examples
     --------
@@ -421,7 +422,7 @@ def distance(
         both = [fingerprint(left), fingerprint(right)]
     sizes = (sketching.likely_bits(each) for each in both if not _is_words(each))
     size = next(filter(None, sizes), FINGERPRINT_BITS) if bits is None else bits
-    # Without features, bits mean nothing, but they differ in some.
+    # Empty fingerprints are compared by their bits, although these mean nothing.
     both = [int(each) if getattr(each, "is_empty", False) is True else each for each in both]
     found = sketching.HashSketcher(Bits(size)).fingerprints(both)
     return (found[0].bits ^ found[1].bits).bit_count()
@@ -451,15 +452,15 @@ def similarity(
 
     Notes
     -----
-    Of two texts or lists of tokens the result is exact: Jaccard's similarity of the sets of their
+    For two texts or lists of tokens the result is exact: Jaccard's similarity of the sets of their
     shingles, or the cosine if `sketch` weights its features.
 
-    Of fingerprints it is the estimate of a database: Jaccard's similarity of texts, the cosine of
+    For fingerprints it is the estimate of a database: Jaccard's similarity of texts, the cosine of
     vectors and of weighted features (`Fingerprint.measure`).  If one of them is stored, so that its
-    weights are rounded, the other is rounded as well.
+    weights are rounded, both are rounded.
 
-    Of signatures it is Jaccard's similarity: the size of the intersection over the size of the
-    union or, with weights, the sum of the smaller weights over the sum of the larger ones.
+    For signatures it is Jaccard's similarity: the size of the intersection over the size of the
+    union.  With weights, it is the sum of the smaller weights over the sum of the larger ones.
 
     Examples
     --------
@@ -497,7 +498,7 @@ def similarities(
     left : Fingerprint, Fingerprints, Signature or Signatures
         One document, or n documents, which are then compared in pairs.
     right : Fingerprints or Signatures
-        The other documents, n of them.
+        The n documents to compare with.
 
     Returns
     -------
@@ -538,11 +539,11 @@ def find_all(
         or a list in a form that `simdb.Bits` takes.  An array is copied, so it may change before
         the pairs are read.
     blocks : int, default 4
-        The largest number of blocks into which a fingerprint is cut, larger than `distance`.  simdb
-        uses the fastest tables with at most this number of blocks; the pairs do not depend on it.
+        The largest number of blocks into which a fingerprint is cut, larger than `distance`.  The
+        fastest tables with at most this number of blocks are used; the pairs do not depend on it.
     distance : int, optional
-        The largest number of bits that differ; 3 if not given, or that of `Bits` for hashes of
-        another size than 64 bits.
+        The largest number of bits that differ; 3 if not given, or the usual one of `Bits` for
+        hashes of another size than 64 bits.
     bits : int, optional
         Size of the hashes, if neither an array nor the first of a list shows it.
     threads : int, optional
@@ -564,8 +565,8 @@ def find_all(
 
     Notes
     -----
-    The search takes 24 bytes of memory a fingerprint, in addition to what the caller keeps.  Hashes
-    of another size than 64 bits are stored in a temporary database.
+    The search takes 24 bytes of memory per fingerprint, in addition to what the caller keeps.
+    Hashes of another size than 64 bits are stored in a temporary database.
     """
     count, given = thread_count(threads), _many(fingerprints, bits)
     if sketching.hash_bits(given) is not None:
@@ -608,7 +609,7 @@ def find_clusters(
     Notes
     -----
     Equal fingerprints are linked once instead of paired, so any number of copies costs no more than
-    sorting them.  The search takes 36 bytes of memory a fingerprint, and up to 60 if most are in
+    sorting them.  The search takes 36 bytes of memory per fingerprint, and up to 60 if most are in
     clusters.
     """
     count, given = thread_count(threads), _many(fingerprints, bits)
@@ -620,7 +621,7 @@ def find_clusters(
 
 
 def _many(given: Any, bits: int | None) -> Any:
-    """Return hashes of `bits` bits, or that look so, as `Fingerprints`; others as given."""
+    """Return hashes as `Fingerprints` if `bits` or their form shows them; others as given."""
     if bits is None and not isinstance(given, Fingerprints):
         is_listed = isinstance(given, list | tuple) and len(given) > 0
         bits = sketching.likely_bits(given[0]) if is_listed else sketching.hash_bits(given)
@@ -636,7 +637,7 @@ def _stored(hashes: Fingerprints, threads: int) -> Database[int]:
 
 
 def _positions(pairs: PairArrays[int]) -> PairPositions:
-    """Return pairs by positions, which are their ids."""
+    """Return pairs by position; their ids are positions."""
     left, right = (np.asarray(side, np.int64) for side in (pairs.left, pairs.right))
     return PairPositions(np.minimum(left, right), np.maximum(left, right), pairs.distance)
 
@@ -676,14 +677,14 @@ def _check_counts(left: int, right: int, noun: str) -> None:
 
 
 def _sketch_of(sketch: Any, kind: type[Kind]) -> Kind:
-    """Give `sketch`, or the default sketch of its kind if it is None."""
+    """Return `sketch`, or the default sketch of its kind if it is None."""
     sketch = kind() if sketch is None else sketch
     instance("sketch", sketch, kind, f"simdb.{kind.__name__}()")
     return cast("Kind", sketch)
 
 
 def _sketcher_of(sketch: Any) -> sketching.Sketcher:
-    """Give a sketcher for `sketch` or, if it is None, for the default; the latest one is kept."""
+    """Return a sketcher for `sketch`, or for the default if it is None; the latest one is kept."""
     global _latest
     known = _latest
     if known is not None and known[0] is sketch:
@@ -696,7 +697,7 @@ def _sketcher_of(sketch: Any) -> sketching.Sketcher:
 
 
 def _is_words(value: object) -> bool:
-    """Tell whether a document is a text or a list of tokens."""
+    """Return whether a document is a text or a list of tokens."""
     return isinstance(value, str | bytes | list | tuple)
 
 
@@ -711,7 +712,7 @@ def _cosine(left: F64, right: F64) -> float:
 
 
 def _scale_of(*both: Any) -> SimilarityScale:
-    """Return how users see the similarity of fingerprints."""
+    """Return the scale of the similarities that users see."""
     return COSINES if any(each.measure == COSINES.measure for each in both) else FEATURE_SETS
 
 

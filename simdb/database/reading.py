@@ -1,7 +1,7 @@
-"""The reading verbs: the same for a database, a snapshot, a write transaction and shards.
+"""Reading: the reading verbs that databases, snapshots, write transactions and shards share.
 
-Each verb makes a `Question` of its arguments, enters what it asks, a consistent state or those of
-shards (`Searcher`), answers, and leaves it.
+Each verb makes a `Question` of its arguments, enters a consistent state or the states of shards
+(`Searcher`), answers, and leaves it.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -90,9 +90,9 @@ class Reading(Protocol[IdT]):
     ) -> list[Match[IdT]]:
         """Find the stored documents that match a document, best first.
 
-        A match has at least `similarity` and at most `distance` differing bits, as far as you give
-        them. Without either, the default of the database decides: the similarity of documents with
-        weights or a signature, the distance of ready fingerprints.
+        A match has at least the given `similarity` and at most `distance` differing bits.  Without
+        either, the default of the database decides: similarity for documents with weights or a
+        signature, distance for ready fingerprints.
 
         Parameters
         ----------
@@ -102,10 +102,10 @@ class Reading(Protocol[IdT]):
         id : str, bytes or int, optional
             A stored document in place of `document`; its matches do not contain itself.
         similarity : float, optional
-            The least similarity of a match.  Of texts it is Jaccard's, of the sets of their
-            shingles; of vectors and weighted features it is the cosine (`Match.measure`).  A
-            fingerprint estimates a cosine c: c / (2 - c) is shown, and a threshold j means 2 j / (1
-            + j).
+            The least similarity of a match.  For texts it is Jaccard's, of the sets of their
+            shingles; for vectors and weighted features it is the cosine (`Match.measure`).  A
+            fingerprint of a text estimates a cosine c, which is shown as c / (2 - c).  A threshold
+            j then means the cosine 2 j / (1 + j).
         distance : int, optional
             The largest number of bits that differ.
         recall : float, optional
@@ -116,27 +116,27 @@ class Reading(Protocol[IdT]):
         limit : int, optional
             The largest number of matches to return.
         where : callable or dict, optional
-            `where(metadata)` tells whether a document with these metadata (None: none) may match.
-            It is asked about matches, best first, until `limit` of them satisfy it.  Values of
-            `Options.fields`, {"tenant": "t7"}, decide before the search measures.
+            `where(metadata)` returns whether a document with these metadata (None: none) may match.
+            simdb calls it on matches, best first, until `limit` have passed.  Values of
+            `Options.fields`, such as {"tenant": "t7"}, decide before the search measures.
         accept : callable, optional
             `accept(id)` confirms a match.  Return False to drop it, or its exact similarity, which
             replaces the estimate; below `similarity` the match is dropped.
         encoding : str, default "utf-8"
-            The encoding of bytes that have neither a byte order mark nor, as a page, a declaration;
+            The encoding of bytes without a byte order mark and, in a page, without a declaration.
             "guess" guesses it.
         errors : {"strict", "replace"}, default "strict"
             What to do with text that is not valid Unicode: "strict" refuses it, "replace" replaces
             the invalid characters.
         contained : float, optional
-            Find the documents that contain at least this share of the query's runs of 8 words (60
-            words copied of 100 are .57) in passages, runs of 15 or more words of both; see
+            Find the documents that contain at least this share of the query's runs of 8 words.
+            They count in passages of 15 or more shared words; 60 words copied of 100 are .57.  See
             `ContainedMatch`.
         texts : mapping or callable, optional
-            Texts of stored documents, as in `find_all`, that measure `contained`; without texts,
+            Texts of stored documents, as in `find_all`, that measure `contained`.  Without texts,
             given or stored, it is estimated.
         threads : int, default 1
-            Number of shards of a sharded database to ask at the same time.  To start a thread takes
+            Number of shards of a sharded database to ask at the same time.  Starting a thread takes
             longer than most queries.
 
         Returns
@@ -155,8 +155,8 @@ class Reading(Protocol[IdT]):
 
         Notes
         -----
-        A query decides by the estimate of sketches, also where texts or features are stored and
-        claims (`add_if_new`) decide exactly; `accept` can confirm its matches.
+        A query decides by the estimate of sketches, even if claims (`add_if_new`) decide exactly by
+        stored texts or features.  `accept` can confirm its matches.
 
         Examples
         --------
@@ -208,7 +208,7 @@ class Reading(Protocol[IdT]):
         search : str or Search, optional
             How to search; see `query`.
         where : callable or dict, optional
-            Which documents may match; see `query`.
+            A condition on the metadata of a match; see `query`.
         accept : callable, optional
             Confirms a match; see `query`.
         errors : {"strict", "replace"}, default "strict"
@@ -221,8 +221,8 @@ class Reading(Protocol[IdT]):
         Returns
         -------
         Match or None
-            Any match.  With `where` or `accept`, all matches are found, and asked about up to the
-            first that satisfies both.  With `contained` it is the best match.
+            Any match.  With a function, all matches are found, and `where` and `accept` are called
+            until one satisfies both.  With `contained` it is the best match.
 
         Raises
         ------
@@ -288,8 +288,8 @@ class Reading(Protocol[IdT]):
             "all" returns all matches of each document, best first; "first" returns any one match
             and is faster.
         where : callable or dict, optional
-            Which documents may match; see `query`.  A function is asked about a document once,
-            however many queries it matches.
+            A condition on the metadata of a match; see `query`.  A function is called once for each
+            document.
         accept : callable, optional
             `accept(position, id)` confirms a match of the query at `position`; see `query`.
         encoding : str, default "utf-8"
@@ -362,8 +362,8 @@ class Reading(Protocol[IdT]):
     ) -> list[Match[IdT]]:
         """Find the stored documents nearest to a document, best first.
 
-        The nearest documents are the most similar ones, however similar they are; of equally near
-        documents, the ones inserted first.
+        The nearest documents are the most similar ones, without a threshold.  Of equally near
+        documents, the ones inserted first are taken.
 
         Parameters
         ----------
@@ -376,21 +376,21 @@ class Reading(Protocol[IdT]):
         id : str, bytes or int, optional
             A stored document in place of `document`; the answer does not contain itself.
         recall : float, optional
-            The share of the nearest documents to find, in the mean; if not given, that of the
-            database. 1.0 compares with every document and is exact.  By distance the answer is
-            always exact.
+            The mean share of the nearest documents to find; the recall of the database if not
+            given. 1.0 compares with every document and is exact.  By distance the answer is always
+            exact.
         where : callable or dict, optional
-            Find the nearest of the documents that satisfy it; see `query`.  A function is asked
-            about the nearest documents first, so it takes long only if few satisfy it.  Values of
-            fields take no longer if few documents have them.
+            Find the nearest of the documents that satisfy this condition; see `query`.  A function
+            is called on the nearest documents first, so it is slow only if few satisfy it.  Values
+            of fields are not slower if few documents have them.
         vectors : mapping or callable, optional
-            The vectors of stored documents: a mapping from id to vector, or a function that takes a
-            list of ids and returns their vectors, None for an unknown one.  k / (1 - recall)
-            documents are then found by estimate, 20 times `k` for the recall .95, and those with
-            the greatest exact cosine are returned with it.  The document must be a vector as well.
+            The vectors of stored documents: a mapping from id to vector, or a function from a list
+            of ids to their vectors (None: unknown).  The estimate then finds k / (1 - recall)
+            documents, 20 times `k` for the recall .95.  The `k` with the greatest exact cosine are
+            returned with it.  The document must be a vector as well.
         texts : mapping or callable, optional
-            Texts of stored documents, in the same way, by the exact similarity of all their
-            features; see `find_all`.  Stored texts are given as `db.texts_many`.
+            Texts of stored documents, which choose in the same way by the exact similarity of all
+            their features; see `find_all`.  To use stored texts, give `db.texts_many`.
         errors : {"strict", "replace"}, default "strict"
             What to do with text that is not valid Unicode; see `query`.
         threads : int, default 1
@@ -413,9 +413,9 @@ class Reading(Protocol[IdT]):
 
         Notes
         -----
-        With `vectors`, the estimate misses more far neighbours than the recall says.  The vectors
-        of all documents are compared, which is exact, with the recall 1.0 and where there are no
-        more documents than candidates of all queries.
+        With `vectors`, the estimate misses more far neighbours than the recall says.  With the
+        recall 1.0, or no more documents than candidates of all queries, the vectors of all
+        documents are compared, which is exact.
 
         Examples
         --------
@@ -467,7 +467,7 @@ class Reading(Protocol[IdT]):
         recall : float, optional
             The share of the nearest documents to find; see `nearest`.
         where : callable or dict, optional
-            Which documents may be found; see `nearest`.
+            A condition on the metadata of the documents to find; see `nearest`.
         vectors : mapping or callable, optional
             The vectors of stored documents; see `nearest`.
         texts : mapping or callable, optional
@@ -495,8 +495,8 @@ class Reading(Protocol[IdT]):
 
         Notes
         -----
-        A large batch is faster than the same number of single queries: a few of its queries tell
-        where the nearest documents of the others are to be expected.
+        A large batch is faster than single queries: a few of its queries show at what similarity to
+        expect the nearest documents of the rest.
         """
         count, skipped = thread_count(threads), Skipped(on_error)
         wanted = searches.nearest.Wanted.checked(self._store.options, k, recall, where)
@@ -526,7 +526,7 @@ class Reading(Protocol[IdT]):
         count : int
             Number of ids, from 0 on; all ids if fewer documents are stored.
         seed : int, default 0
-            The same seed draws the same ids of the same database.
+            The same seed draws the same ids from the same database.
         weighted : bool, default False
             Draw only documents with weights or a signature.
 
@@ -562,8 +562,8 @@ class Reading(Protocol[IdT]):
     ) -> "Explanation":
         """Explain why two documents match or do not, and which features moved which bits.
 
-        The documents are the stored `id` and `other_id`, or the stored `id` and a given `document`,
-        or `document` and `other_document`, of which nothing needs to be stored.
+        Give two stored documents (`id`, `other_id`), a stored and another one (`id`, `document`),
+        or two that need not be stored (`document`, `other_document`).
 
         Parameters
         ----------
@@ -593,15 +593,17 @@ class Reading(Protocol[IdT]):
 
         Raises
         ------
+        InputError
+            If there are not exactly two documents.
         OptionError
-            If no two documents are given.
+            If an argument is invalid or not supported.
         NotFoundError
             If an id is unknown.
 
         Notes
         -----
-        Only features of given texts are listed; give stored ones as `db[id].text`.  The weights of
-        two given documents are not rounded, as stored ones are.
+        Only features of given texts are listed; give a stored text as `db[id].text`.  The weights
+        of two given documents are not rounded, unlike stored ones.
 
         Examples
         --------
@@ -681,27 +683,27 @@ class Reading(Protocol[IdT]):
             The largest distance of a pair; see `query`.
         recall : float, optional
             The share of pairs to find; see `query`.  If not given and texts decide, .9999 of the
-            pairs are found, as by `simdb.deduplicate`; from signatures, the pairs that the bands
+            pairs are found, as by `simdb.deduplicate`, or for signatures the pairs that the bands
             find.
         search : str or Search, optional
             How to search; see `query`.
         where : callable or dict, optional
-            Only pairs of documents that both satisfy it; see `query`.  A function is asked about
-            all documents first.
+            Find only pairs of documents that both satisfy this condition; see `query`.  A function
+            is called on all documents first.
         verify : {"estimate", "exact", "numbers"}, optional
             What decides about a candidate: the estimate of the sketches, or the exact similarity of
             texts.  With "numbers", texts match only if they have the same numbers as well, in any
-            order; others have the similarity 0.
+            order; other pairs have the similarity 0.
         texts : mapping or callable, optional
             Texts that decide exactly what sketches only estimate: a mapping from id to text, or a
-            function that takes a list of ids and returns their texts (strings, UTF-8 bytes, lists
-            of tokens, or an Arrow column).  It is asked only for candidates, some thousand at a
-            time, in the thread that reads the pairs.
+            function from a list of ids to their texts.  These are strings, UTF-8 bytes, lists of
+            tokens or an Arrow column.  Only texts of candidates are read, some thousand at a time,
+            in the thread that reads the pairs.
         threads : int, optional
             Number of threads; see `insert_many`.
         contained : float, optional
-            Pairs with at least this share of `left` in `right`; see `query`.  Two documents that
-            contain each other are two pairs.  All texts, given or stored, are read.
+            Find pairs with at least this share of `left` in `right`; see `query`.  Two documents
+            that contain each other make two pairs.  All texts, given or stored, are read.
 
         Returns
         -------
@@ -718,9 +720,9 @@ class Reading(Protocol[IdT]):
 
         Notes
         -----
-        Where `texts` has None, and without `texts`, stored texts decide (`Options.texts`), else
-        stored features (`Options.features`), else the estimate.  The exact similarity is Jaccard's
-        if every feature counts once, as by default, otherwise the similarity that the sketch
+        For a text that is not given, the stored text decides (`Options.texts`), else stored
+        features (`Options.features`), else the estimate.  The exact similarity is Jaccard's if
+        every feature counts once, as by default.  Otherwise it is the similarity that the sketch
         estimates.
 
         Examples
@@ -776,22 +778,22 @@ class Reading(Protocol[IdT]):
             How to search; see `query`.
         policy : {"connected", "star"}, default "connected"
             "connected" puts documents that a chain of matches connects into one cluster.  "star"
-            (leader clustering) takes the documents in order: each joins the earliest representative
-            that matches it, or becomes a representative, so every member matches its
+            (leader clustering) takes the documents in order.  Each joins the earliest
+            representative that matches it, or becomes one, so every member matches its
             representative.
         keep : str or callable, default "first"
-            Which member of a cluster is its representative, the first one: "first" or "last" by
-            insertion; "max:FIELD" or "min:FIELD" by a field of the metadata; or a function of the
-            metadata (None for none) whose greatest result is taken.  With texts, given or stored,
-            also "longest" or "shortest" in UTF-8, for which all texts are read.  Of equal members
-            the first is taken, and members without a value come last.
+            The rule that chooses the representative of a cluster, its first member.  "first" and
+            "last" go by insertion, "max:FIELD" and "min:FIELD" by a field of the metadata.  A
+            function of the metadata (None for none) chooses the member with the greatest result.
+            With texts, given or stored, "longest" and "shortest" go by size in UTF-8, and read all
+            texts.  Of equal members the first is taken, and members without a value are last.
         where : callable or dict, optional
-            Only documents that satisfy it; see `find_all`.
+            Group only documents that satisfy this condition; see `find_all`.
         verify : {"estimate", "exact", "numbers"}, optional
             What decides about a candidate; see `find_all`.
         texts : mapping or callable, optional
-            Texts that decide exactly; see `find_all`.  Documents with equal sketches, or connected
-            already, match without a look at their texts.
+            Texts that decide exactly; see `find_all`.  The texts of documents with equal sketches,
+            or of connected ones, are not read.
         threads : int, optional
             Number of threads; see `insert_many`.
 
@@ -813,7 +815,7 @@ class Reading(Protocol[IdT]):
         own threshold applies, by estimate, and connected clusters are read from disk.  `search`,
         `where` or a higher `recall` forces a new search.
 
-        Equal documents are linked to the first of them; many copies cost little.
+        Equal documents are linked to the first of them, so copies cost little.
 
         Examples
         --------
@@ -875,7 +877,7 @@ class Reading(Protocol[IdT]):
             If the database was created without `keep_clusters`.
         """
         if not self._store.options.keeps_clusters:
-            with self._state() as state:  # which shards refuse: they never keep clusters
+            with self._state() as state:  # shards refuse here: they never keep clusters
                 raise OptionError(
                     f"{state.store.environment.path} does not maintain clusters; use find_clusters,"
                     " or create a database with Options(keep_clusters='distance') or 'similarity'"
@@ -913,8 +915,8 @@ class Reading(Protocol[IdT]):
         -------
         PairArrays
             Arrays in the order given: `left`, `right` (ids), `distance` uint8[n] and `similarity`
-            float32[n], NaN if one of the two has no weights.  They are the values of a search; if
-            texts or stored values decide, similarities are exact.
+            float32[n], NaN if one of the two has no weights.  A search gives the same values.  If
+            texts or stored features decide, similarities are exact.
 
         Raises
         ------
@@ -941,14 +943,14 @@ class Reading(Protocol[IdT]):
     def get(self, id: IdT, default: Default) -> Document[IdT] | Default: ...
 
     def get(self, id: IdT, default: Any = None) -> Any:
-        """Return a stored document; `database[id]` raises NotFoundError where this has a default.
+        """Return a stored document or a default; `database[id]` raises NotFoundError instead.
 
         Parameters
         ----------
         id : str, bytes or int
             The id.
         default : optional
-            What to return if no document has the id.
+            The value to return if no document has the id.
 
         Returns
         -------
@@ -1031,9 +1033,9 @@ class Reading(Protocol[IdT]):
         Returns
         -------
         pyarrow.RecordBatchReader
-            The columns are `id`, `is_empty` and, of fingerprints, `bits` uint64 and `vector`, the
-            bytes of the stored weights, null for a document without weights; or `signature`, the
-            bytes of the stored minima.
+            The columns `id`, `is_empty` and, for fingerprints, `bits` uint64 and `vector`: the
+            bytes of the stored weights, null for a document without weights.  For signatures,
+            `signature` has the bytes of the stored minima instead.
 
         Raises
         ------
@@ -1042,9 +1044,9 @@ class Reading(Protocol[IdT]):
 
         Notes
         -----
-        Some ten thousand documents are in memory at a time, in the order of insertion; those
-        without weights come last.  Later changes to the database are not seen.  The bits of a
-        document without features are all set.
+        Some ten thousand documents are in memory at a time, in the order of insertion, except that
+        documents without weights are the last of them.  Later changes to the database are not
+        seen.  The bits of a document without features are all set.
         """
         checked_arrow(ids)
         with self._searcher() as searcher:
@@ -1071,7 +1073,7 @@ class Reading(Protocol[IdT]):
     def bits_many(self, ids: Iterable[IdT]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
         """Return whether each of many ids is stored, and the bits of its fingerprint.
 
-        It is much faster than `get_many`.
+        This is much faster than `get_many`.
 
         Parameters
         ----------
@@ -1081,9 +1083,9 @@ class Reading(Protocol[IdT]):
         Returns
         -------
         tuple of two ndarrays
-            Whether the id is stored, bool[n], and the bits, uint64[n]; 0 for an unknown id.  A
-            signature, and a hash of another size than 64 bits, has a hash in place of bits: equal
-            for equal documents.
+            Whether the id is stored, bool[n], and the bits, uint64[n]; 0 for an unknown id.  For
+            signatures and for hashes of another size, the bits are a hash, equal for equal
+            documents.
         """
         found: npt.NDArray[np.uint64] = self._read_of(ids, stored.stored_bits)
         return found[:, 0] > 0, found[:, 1].copy()
@@ -1123,8 +1125,8 @@ class Reading(Protocol[IdT]):
     def texts_many(self, ids: Iterable[IdT]) -> list[str | None]:
         """Return the text of each of many stored documents.
 
-        It is much faster than `get(id).text` for each of them: a text lies in a block of some 64
-        KB, which is read once.
+        This is much faster than `get(id).text` for each id: texts lie in blocks of some 64 KB, and
+        each block is read once.
 
         Parameters
         ----------
@@ -1134,7 +1136,7 @@ class Reading(Protocol[IdT]):
         Returns
         -------
         list of str or None
-            The texts; None for a document that was no text.
+            The texts; None for a document that is no text.
 
         Raises
         ------
@@ -1205,14 +1207,14 @@ class Reading(Protocol[IdT]):
             return state.note(key)
 
     def _readable(self, found: Read) -> Read:
-        """Return documents or matches that read their texts when asked, if any are stored."""
+        """Return documents or matches that read their texts on demand, if texts are stored."""
         return readable(found, self) if found and self._store.options.texts else found
 
     def _state(self) -> State:
         """Enter a consistent state, for a `with` block."""
 
     def _searcher(self) -> Searcher:
-        """Enter what a verb asks, for a `with` block: a consistent state, or those of shards."""
+        """Enter a consistent state, or the states of shards, for a `with` block."""
         return self._state()
 
     def _state_of(self, id: object) -> "AbstractContextManager[State]":
@@ -1233,7 +1235,7 @@ class Reading(Protocol[IdT]):
     ) -> Iterator[State]:
         """Enter one state of all documents that satisfy `where`, with their metadata for `keep`.
 
-        `ids`: the stored documents that it must have, if it need not have all.
+        `ids`: the only stored documents that are needed; None for all.
         """
         with self._state() as state:
             state.threads = threads
@@ -1254,7 +1256,7 @@ class Reading(Protocol[IdT]):
         self, document: Any, id: IdT | None, given: Any, errors: ErrorsName,
         limit: int | None = None, first: bool = False, where: Any = None,
     ) -> list[Match[IdT]]:  # fmt: skip
-        """Return what `_found` does for a criterion and a limit, a microsecond sooner."""
+        """Run `_found` for only a criterion and a limit, a microsecond faster."""
         if limit is not None:
             check_limit(limit)
         with self._searcher() as searcher:
@@ -1304,13 +1306,13 @@ class Reading(Protocol[IdT]):
             return searches.contained.find(searcher, queries, asked)
 
     def _read_of(self, ids: Iterable[IdT], read: Callable[[State, list[Any]], Any]) -> Any:
-        """Return what `read` returns for the documents `ids`, in their order."""
+        """Return the results of `read` for the documents `ids`, in their order."""
         listed = as_list(ids, "ids")
         with self._searcher() as searcher:
             return in_order(parts_by_ids(searcher, listed, read))
 
     def _each_part(self, size: int, read: Callable[[State, U32], list[Read]]) -> Iterator[Read]:
-        """Yield what `read` returns for the documents stored now, `size` documents at a time."""
+        """Yield the results of `read` for the documents stored now, `size` documents at a time."""
         owner, end = self._lasting()
         with owner._state() as state:
             ordinals = state.live()

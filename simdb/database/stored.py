@@ -1,4 +1,4 @@
-"""Stored: which of many sketched documents a stored one matches; and storing the others."""
+"""Stored: look-ups of sketched documents among stored ones, and storing of new ones."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 
 
 class Lookups(Generic[IdT]):
-    """Looks up the documents of one run among the stored ones, portion by portion.
+    """A look-up of the documents of one job among the stored ones, portion by portion.
 
-    The tables of all stored documents are gathered in memory for it, if as many documents as
-    `expected` are worth that; see `database/state/kinds.py`.  They are freed with the
-    object.
+    The tables of all stored documents are gathered in memory if that pays for `expected` look-ups;
+    see `database/state/kinds.py`.  They are freed with the object.
     """
 
     def __init__(
@@ -40,20 +39,20 @@ class Lookups(Generic[IdT]):
         expected: float,
         threads: int,
     ) -> None:
-        """Look up in `held`; in a transaction, documents that match something count as seen.
+        """Look up in `held`; in a transaction, documents that are matched count as seen.
 
-        `is_exact`: texts decide, those of stored documents by `texts`; see
-        `WriteTransaction.add_many_if_new`.  None if none of these is known.
+        `is_exact`: texts decide; see `WriteTransaction.add_many_if_new`.  `texts` has the texts of
+        stored documents; None if none is known.
         """
         self._held, self._question, self._texts = held, question, texts
         self._is_exact, self._expected, self._threads = is_exact, expected, threads
-        self._of: Sealed | None = None  # whose tables are gathered
+        self._of: Sealed | None = None  # the runs whose tables are gathered
         self._gathered: Sealed | None = None
 
     def find(self, documents: Any, sketches: Sketches) -> Matches[IdT]:
-        """Return a match of each document that a stored one matches.
+        """Return a stored match of each document that has one.
 
-        `sketches`: those of the `documents`, which are a list or a column.
+        `sketches`: the sketches of `documents`, which are a list or a column.
         """
         held = self._held
         if isinstance(held, WriteTransaction):
@@ -84,7 +83,7 @@ def id_key(transaction: WriteTransaction[Any]) -> bytes:
 
 
 def note_seen(transaction: WriteTransaction[IdT], ids: Sequence[IdT]) -> None:
-    """Note that stored documents came again, if the database keeps when that was."""
+    """Note the time when stored documents appeared again, if the database keeps it."""
     if transaction._store.options.keep_times != SEEN:
         return
     with transaction._changing("note what came again") as writing:
@@ -100,7 +99,7 @@ def insert_sketched(
 ) -> None:
     """Store documents that are sketched already.
 
-    `documents` returns them, if the database also stores something else that is made of them.
+    `documents` returns them, for a database that also stores grains, features or texts.
     """
     beside = transaction._store.beside
     if beside is not None:

@@ -24,12 +24,12 @@ if not sys.warnoptions:
 
 
 class WriteTransaction(Writing[IdT]):
-    """Inserts, deletions and queries; queries see what the transaction staged before.
+    """A write transaction: inserts, deletions, and queries that see the changes staged before.
 
     Use it with `with`: it commits at the end, or changes nothing if an exception leaves the block.
-    Without `with`, call `commit` or `abort`: a transaction that is dropped before changes nothing,
-    with a warning if it has changes.
-    A database has one write transaction at a time; other writers wait.
+    Without `with`, call `commit` or `abort`.  A transaction that is dropped without either changes
+    nothing, and warns if it has changes.  A database has one write transaction at a time; other
+    writers wait.
     """
 
     def __init__(self, store: Store) -> None:

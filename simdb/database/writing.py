@@ -1,4 +1,4 @@
-"""The writing verbs: the same for a database, where each commits, and for a write transaction.
+"""Writing: the writing verbs of a database, which commits each of them, and of a transaction.
 
 Each verb makes a `Call` of its arguments, enters a transaction alone, stages the change, and leaves
 the transaction.
@@ -54,8 +54,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
     ) -> None:
         """Store one document.
 
-        A database commits the changes of each verb by itself, a write transaction all of them
-        together.
+        A database commits after each verb; a write transaction commits all changes together.
 
         Parameters
         ----------
@@ -126,9 +125,9 @@ class Writing(Reading[IdT], Protocol[IdT]):
             What to do with text that is not valid Unicode; see `query`.
         on_error : {"raise", "skip"} or callable, default "raise"
             What to do with a document that cannot be read, because it, its id or its metadata are
-            invalid.  "raise" raises InputError.  "skip" omits it, and a RuntimeWarning has the
-            number and the first of those omitted.  A function is called with the row, the id and
-            the reason.
+            invalid.  "raise" raises InputError.  "skip" omits it, and a RuntimeWarning gives the
+            number of omitted documents and the first.  A function is called with the row, the id
+            and the reason.
         progress : callable or True, optional
             Called now and then with the number of documents sketched; True draws a bar on a
             terminal.
@@ -152,10 +151,11 @@ class Writing(Reading[IdT], Protocol[IdT]):
 
         Notes
         -----
-        If an id appears twice, the later document meets the earlier one as if that were stored.
+        If an id appears twice, `on_conflict` decides about the later document as if the earlier one
+        were stored.
 
         The documents wait in memory until they are committed, some 230 bytes each with the default
-        options: store tens of millions in several calls.
+        options.  Store tens of millions in several calls.
 
         Examples
         --------
@@ -208,7 +208,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
             How to search; see `query`.
         where : dict, optional
             Values of fields (`Options.fields`) that the document has in its metadata, such as
-            {"tenant": "t7"}.  Only documents that have them as well can match it.
+            {"tenant": "t7"}.  Only documents with these values can match it.
         on_conflict : {"same", "skip", "replace", "error"}, default "same"
             What to do if the id is stored already.  "same" returns a match with the stored document
             if that has the same sketch, so a claim can be repeated, and otherwise raises
@@ -269,7 +269,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         progress: "Progress | None" = None,
         threads: int | None = None,
     ) -> Matches[IdT]:
-        """Store each of many documents, in order, unless a document stored before it matches it.
+        """Store many documents, in order, each unless a document stored before matches it.
 
         A document is also compared with the documents of this call that were stored before it.
 
@@ -317,7 +317,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         -------
         Matches
             Row i is empty if document i was stored, or omitted by `on_error`; otherwise it holds
-            the best match, as `add_if_new` has it.  `skipped` lists the documents that were
+            the best match, as `add_if_new` returns it.  `skipped` lists the documents that were
             omitted.
 
         Raises
@@ -330,10 +330,10 @@ class Writing(Reading[IdT], Protocol[IdT]):
 
         Notes
         -----
-        If an id appears twice, the later document meets the earlier one if that was stored.  The
-        similarity of a document with the stored one of the same id is always an estimate.  With
-        rule="contained", a match without known text or features refuses nothing, and a stored
-        document is never removed for a longer one that comes later.
+        If an id appears twice, `on_conflict` decides about the later document if the earlier one
+        was stored.  The similarity to a stored document with the same id is always an estimate.
+        With rule="contained", a match without known text or features refuses nothing.  A stored
+        document is never removed for a longer document that is claimed later.
 
         Examples
         --------
@@ -489,17 +489,17 @@ class Writing(Reading[IdT], Protocol[IdT]):
 
         Notes
         -----
-        If one transaction inserts documents again that it has deleted, with the same sketches,
-        nothing is written for them and they keep their place.  So a new version of a source
-        replaces the old one:
+        If a transaction deletes documents and inserts them again with the same sketches, nothing is
+        written for them, and they keep their place.  So this replaces the old version of a source
+        by a new one:
 
             with database.write() as transaction:
                 transaction.delete_many(where={"source": "handbook"})
                 transaction.insert_many(ids, texts, metadata)
 
-        All are written anew in a database with passages, by `add_many_if_new`, by
-        on_conflict="replace" without this deletion, and if clusters that the database keeps are
-        read in between.
+        All documents are written again in a database with passages, by `add_many_if_new`, and by
+        on_conflict="replace" without this deletion.  The same holds if maintained clusters are read
+        in between.
         """
         if (ids is None) == (where is None):
             raise InputError("delete_many takes either ids or where=")
@@ -544,8 +544,8 @@ class Writing(Reading[IdT], Protocol[IdT]):
         before : datetime, optional
             The moment; without a time zone it is local time.
         older_than : timedelta or str, optional
-            In place of `before`, the time since then: a timedelta, or a text such as "30d" of a
-            whole number and s, m, h, d or w (seconds to weeks).
+            An age in place of `before`: a timedelta, or a text such as "30d".  The text is a whole
+            number and s, m, h, d or w (seconds to weeks).
         where : callable or dict, optional
             Delete only documents that `delete_where(where)` would delete.
 
@@ -557,15 +557,15 @@ class Writing(Reading[IdT], Protocol[IdT]):
         Raises
         ------
         OptionError
-            If the database keeps no times.
+            If the database keeps no times, or unless exactly one moment or age is given.
         InputError
-            If `older_than` is no such time.
+            If `before` or `older_than` is invalid.
 
         Notes
         -----
-        `Options.keep_times` decides what the time of a document is: when it was inserted, or when
-        it was inserted or last matched by a claim.  Times are stored in whole seconds, so a
-        document of the same second as `before` is kept.
+        `Options.keep_times` defines the time of a document: its insertion, or the last time that it
+        was inserted or matched by a claim.  Times are stored in whole seconds, so a document of the
+        same second as `before` is kept.
 
         Examples
         --------
@@ -601,5 +601,5 @@ class Writing(Reading[IdT], Protocol[IdT]):
     def _changing(self, what: str) -> "AbstractContextManager[WriteState]":
         """Enter a transaction alone, for a `with` block; an exception takes its changes back.
 
-        `what` tells what the transaction must be idle for.
+        `what`: the action for which the transaction must be idle, in words.
         """

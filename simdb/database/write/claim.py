@@ -8,7 +8,7 @@ the next one out.  Refused documents are remembered until the call ends, so that
 refused, too.
 
 Only documents that stay can keep others out.  So if a document matches many others of its group,
-one batch of documents after the other is compared with itself.  Documents that no earlier document
+the documents are first compared with each other in batches.  Documents that no earlier document
 keeps out stay, and the whole group is compared with them.
 
 Tables find a share of the matches, and comparing one by one finds all of them.  So a call could
@@ -380,8 +380,8 @@ def find_stored(
 def gathered_of(state: State, criterion: Criterion, expected: float) -> Sealed | None:
     """Return the tables of all documents in runs, gathered for about `expected` look-ups.
 
-    The number of tables is the one that costs least.  Returns None if the look-ups do not pay for
-    gathering; see `database/state/kinds.py`.
+    The cheapest number of tables is chosen.  Returns None if the look-ups do not pay for gathering;
+    see `database/state/kinds.py`.
     """
     view, source = state.view, state.source
     if expected * GATHERED_STORED < view.delta.start or state.plan(criterion).method != POLYTOPE:
