@@ -1,4 +1,4 @@
-"""Write the records of a file of JSON lines that are not near-duplicates of earlier ones.
+"""Write the records of a file of JSON lines without near-duplicates.
 
     python clean_jsonl.py articles.jsonl clean.jsonl
 
@@ -13,7 +13,7 @@ import simdb
 
 
 def main(source, target):
-    """Read all records, and write the survivors in the same order."""
+    """Read all records and write the survivors in the same order."""
     with open(source, encoding="utf-8") as file:
         records = [json.loads(line) for line in file]
 

@@ -1,4 +1,4 @@
-"""Store each page of a crawl once, also if it comes again from a mirror or next week.
+"""Store each page of a crawl once, even if it comes again from a mirror or next week.
 
     python crawler.py pages.simdb
 
@@ -28,7 +28,7 @@ PAGES = [
 
 
 def main(path):
-    """Claim each page in turn; "replace" lets a page that has changed be stored again."""
+    """Claim each page in turn; with "replace" a changed page is stored again."""
     with simdb.open(path) as database:
         for address, text in PAGES:
             match = database.add_if_new(address, text, on_conflict="replace", similarity=0.8)

@@ -1,4 +1,4 @@
-"""Find groups of near-duplicates among embeddings, and what is near a new one.
+"""Find groups of near-duplicate embeddings, and the neighbours of a new one.
 
     python embeddings.py
 
@@ -13,7 +13,7 @@ COUNT, LENGTH = 2_000, 384
 
 
 def main():
-    """Store the vectors in a temporary database, by rows of a matrix."""
+    """Store the rows of a matrix in a temporary database, and search it."""
     random = np.random.default_rng(1)
     vectors = random.normal(size=(COUNT, LENGTH)).astype(np.float32)
     copies = vectors[:50] + random.normal(scale=0.05, size=(50, LENGTH)).astype(np.float32)

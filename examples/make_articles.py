@@ -1,4 +1,4 @@
-"""Write articles.jsonl and tomorrow.jsonl: invented news, of which some is nearly the same.
+"""Write articles.jsonl and tomorrow.jsonl: invented news, some of it nearly the same.
 
     python make_articles.py
 

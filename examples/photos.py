@@ -2,7 +2,7 @@
 
     python photos.py
 
-The photos here are random; of real ones, give `hash_of` the grey values.
+The photos here are random; give `hash_of` the grey values of real ones.
 """
 
 import numpy as np
