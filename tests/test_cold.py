@@ -2,6 +2,7 @@
 
 import ast
 import pickle
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -104,6 +105,28 @@ def test_no_call_of_an_open_database_loads_a_module_that_a_forked_child_may_wait
     )
 
     assert {each for each in loaded if each.startswith("unlocked:")} == set()
+
+
+HELP_OF_ALL = """
+import contextlib, io
+from simdb.cli import NAMES
+from simdb.cli.app import app
+with contextlib.redirect_stdout(io.StringIO()) as shown:
+    for words in ([], *([name] for name in NAMES), ["spark", "dedup"]):
+        app([*words, "--help"], standalone_mode=False)
+assert shown.getvalue().count("Usage:") == len(NAMES) + 2
+"""
+# A module of simdb that help may load: the command line, doors, and modules without numpy.
+CORE = r"\.core\.(choices|cold|errors|foreign|values)"
+LIGHT = re.compile(rf"simdb(\.cli.*|\.\w+|{CORE}|\.files\.rows)?")
+
+
+def test_the_help_of_every_command_loads_no_library_and_nothing_that_it_configures():
+    loaded = modules_after(HELP_OF_ALL)
+
+    assert loaded.isdisjoint({"numpy", "lmdb", "decimal", "tempfile", *FOREIGN})
+    own = {each for each in loaded if each.partition(".")[0] == "simdb"}
+    assert {each for each in own if not LIGHT.fullmatch(each)} == set()
 
 
 def test_help_loads_no_library_and_a_query_no_other_command_nor_what_draws(tmp_path):

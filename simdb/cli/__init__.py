@@ -1,9 +1,10 @@
 """Command line: the commands in groups, and the texts of their help.
 
 Each command parses, calls and prints.  Their modules are cold: only the module of the command that
-runs is loaded, and none for the help of the program.  All texts are in `help.txt`, by group and
-command, in the order of the help: the text of a command, and indented lines about its options, as
-`options/declare.py` reads them.
+runs is loaded, and none for the help of the program.  A module names what its command calls through
+doors (`core/cold.py`), so that the help of a command loads no library.  All texts are in
+`help.txt`, by group and command, in the order of the help: the text of a command, and indented
+lines about its options, as `options/declare.py` reads them.
 """
 
 import re

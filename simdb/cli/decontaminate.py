@@ -1,20 +1,16 @@
 """Command decontaminate: finds the items of a test in training data, and writes the data clean."""
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from simdb import files, jobs
+from simdb import core, files, jobs
 from simdb.cli.options.intake import Intake, KeptOutput
 from simdb.cli.options.option_groups import ListingOptions, ReadingOptions, with_nulls
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import quantity
 from simdb.core.choices import RAISE, NullName, NumbersName
 from simdb.core.errors import OptionError
-from simdb.core.fields import FieldName, checked_field
-from simdb.core.options import Simhash
-from simdb.core.skipped import Skipped
-from simdb.core.threads import thread_count
 from simdb.core.values import dataclass, replace
 
 SHOWN_COLUMNS = ("id", "item", "field", "coverage", "hits", "count")
@@ -96,18 +92,18 @@ def decontaminate(
         files.Outputs() as outputs,
         files.Origins() as origins,
     ):
-        names: list[FieldName] = [*wanted.fields] if wanted.fields else [reading.text_field]
+        names = [*wanted.fields] if wanted.fields else [reading.text_field]
         job = job._replace(reading=replace(job.reading, origins=origins))
         intake = Intake.of(sources, job.reading, progress, excluded=own_files)
 
         def report(row: int, id: Any, reason: str) -> None:
             intake.report(files.InputProblem(tests[0], str(id), reason))
 
-        skipped = Skipped(RAISE if inputs.on_error == RAISE else report)
+        skipped = core.skipped.Skipped(RAISE if inputs.on_error == RAISE else report)
         parts = jobs.parts_of_files(tests, names, reading, skipped)
         skipped.named()
-        count = thread_count()
-        search = jobs.ItemSearch(parts, Simhash(), rule, errors=inputs.errors, threads=count)
+        count, sketch = core.threads.thread_count(), core.options.Simhash()
+        search = jobs.ItemSearch(parts, sketch, rule, errors=inputs.errors, threads=count)
         found, notes = _run(job, search, intake, outputs)
         progress.finish()
         if results.output != files.STANDARD_OUTPUT:
@@ -131,7 +127,7 @@ def _job(
 ) -> DecontaminateJob:
     """Return what is to be done; OptionError for an output or an action that does not fit."""
     own = inputs.reading()
-    checked_field("--text-field", own.text_field, "--cut" * (action == jobs.CUT))
+    core.fields.checked_field("--text-field", own.text_field, "--cut" * (action == jobs.CUT))
     documents = [source for source in sources if not files.holds_records(source, own)]
     if action != jobs.DROP and documents:
         raise OptionError(f"--{action} changes records, and {documents[0]} has none; leave it out")
@@ -162,9 +158,9 @@ def _run(
             progress.begin("writing what is clean")
             intake.spare(survivors)
             run.lines.copy(kept, survivors)
-        stay = int(np.count_nonzero(kept))
+        stay = int(kept.sum())
         intake.check(survivors, kept=stay, removed=len(kept) - stay)
-        found = run.result(jobs.InMemory([], text), kept, Skipped())
+        found = run.result(jobs.InMemory([], text), kept, core.skipped.Skipped())
     if leaks is not None:
         found.fill_leaks(leaks)
     if page is not None:

@@ -4,6 +4,8 @@ The options become a `DedupJob`, which does the work, and what it found is print
 -o and the rows wait in partial files until all is stored.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
@@ -11,7 +13,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import simdb
-from simdb import files, jobs
+from simdb import core, files, jobs, sketch as sketching, storage
 from simdb.cli.options import option_groups, sketch_options
 from simdb.cli.options.declare import Positive
 from simdb.cli.options.intake import Intake, KeptOutput, is_default
@@ -19,29 +21,19 @@ from simdb.cli.options.opening import begin_write, open_or_create
 from simdb.cli.options.texts import (
     Beginnings,
     Shown,
-    TextsById,
     TextsOfIds,
     beginnings_of,
     check_keep,
     own_texts,
+    read_into,
     text_beginning,
     texts_by_id,
 )
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_note, quantity, verification_note
-from simdb.core import keeping
-from simdb.core.checks import lose_of, one_of, shares
 from simdb.core.choices import KEEP, NullName, PolicyName, RuleName, VerifyName
 from simdb.core.errors import OptionError
-from simdb.core.fields import checked_field
-from simdb.core.memory import check_memory
-from simdb.core.options import DOCUMENT, SEEN, UNITS
-from simdb.core.text_sketch import UNITS as TOKEN_UNITS
-from simdb.core.threads import thread_count
 from simdb.core.values import dataclass, replace
-from simdb.database import ESTIMATE, STAR
-from simdb.sketch import AnySketcher, HashSketcher
-from simdb.storage import is_database
 
 FLAT_COLUMNS = ("representative", "size", "id", "distance", "similarity")
 FLAT_TEXT_COLUMNS = (
@@ -93,7 +85,7 @@ class StoreOptions:
         sketch: sketch_options.Given,
         intake: Intake,
         allow: Collection[str],
-        given: "GivenRun",
+        given: GivenRun,
         try_out: Callable[[simdb.Database], object],
     ) -> AbstractContextManager[simdb.Database]:
         """Open the database for a `with` statement, or create it; see `open_or_create`.
@@ -101,7 +93,7 @@ class StoreOptions:
         Raises OptionError for a database with another sketch or without features, and NotFoundError
         if there is none and --existing is given.
         """
-        path, has_parts = self.db or "", given.unit.name != DOCUMENT
+        path, has_parts = self.db or "", given.has_parts
 
         def make_options() -> simdb.Options:
             made = sketch_options.make_sketch(sketch)
@@ -110,7 +102,7 @@ class StoreOptions:
             # Documents that were not seen for long can then be dropped without foresight.
             features = self.features or (given.question.lose is not None and not self.store_texts)
             return simdb.Options(
-                sketch=made, keep_times=SEEN, features=features, texts=self.store_texts
+                sketch=made, keep_times=core.options.SEEN, features=features, texts=self.store_texts
             )
 
         def tried_out(database: simdb.Database) -> None:
@@ -139,9 +131,9 @@ class DuplicateOptions(option_groups.SearchOptions):
     similarity: float | None = None
     rule: RuleName = "similar"
     lose: int = 0
-    policy: PolicyName = STAR
+    policy: PolicyName = "star"
     against: list[str] | None = None
-    keep: str = keeping.FIRST
+    keep: str = "first"
     verify: VerifyName | None = None
     texts: list[str] | None = None
     on_null: NullName | None = None
@@ -154,7 +146,7 @@ class DuplicateOptions(option_groups.SearchOptions):
 
         `has_hashes`: they are hashes, which have no texts that could decide.
         """
-        by_size = self.keep if self.keep in keeping.BY_SIZE else None
+        by_size = self.keep if self.keep in core.keeping.BY_SIZE else None
         named = {
             "--verify": self.verify, "--similarity": self.similarity, "--texts": self.texts,
             f"--keep {self.keep}": by_size,
@@ -163,19 +155,20 @@ class DuplicateOptions(option_groups.SearchOptions):
             if has_hashes and value is not None:
                 raise OptionError(f"{name} works only with texts; hashes match by --distance")
         memory = option_groups.given_memory(self.memory)
-        check_memory("--memory", memory)
-        shares(**{"--max-share": self.max_share})
+        core.memory.check_memory("--memory", memory)
+        core.checks.shares(**{"--max-share": self.max_share})
+        lose = core.checks.lose_of(self.rule, self.lose)
         return jobs.DedupQuestion(
-            self.similarity, self.distance, self.recall, ESTIMATE if has_hashes else self.verify,
-            self.policy, self.max_share, threads=thread_count(), memory=memory,
-            search=option_groups.given_search(self.search), lose=lose_of(self.rule, self.lose),
+            self.similarity, self.distance, self.recall, "estimate" if has_hashes else self.verify,
+            self.policy, self.max_share, threads=core.threads.thread_count(), memory=memory,
+            search=option_groups.given_search(self.search), lose=lose,
         )  # fmt: skip
 
     def check(self, db: str | None, against: Sequence[str], run: str | None) -> None:
         """Raise OptionError for values that are wrong, with --db or without it."""
         jobs.check_together(db, self.against, self.policy, run)
         check_keep(self.keep)
-        if db is None and self.texts is not None and not any(map(is_database, against)):
+        if db is None and self.texts is not None and not any(map(storage.is_database, against)):
             raise OptionError(
                 "--texts works only with --db, or a database in --against; otherwise all texts are"
                 " in the input"
@@ -185,10 +178,9 @@ class DuplicateOptions(option_groups.SearchOptions):
         self, reading: files.SourceOptions, question: jobs.DedupQuestion
     ) -> files.SourceOptions:
         """Return how to read the sources, with what --on-null, --keep and --memory say."""
-        return replace(
-            option_groups.with_nulls(reading, self.on_null, "keep"),
-            fields=tuple(filter(None, [keeping.parse(self.keep).field])), memory=question.memory,
-        )  # fmt: skip
+        reading = option_groups.with_nulls(reading, self.on_null, "keep")
+        field = core.keeping.parse(self.keep).field
+        return replace(reading, fields=(field,) if field else (), memory=question.memory)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +210,7 @@ class ResultOptions:
             raise OptionError("--report names a file, such as --report removed.html")
         if self.report is not None:
             jobs.check_page(self.report)
-        if self.show is not None and unit != DOCUMENT:
+        if self.show is not None and unit != core.options.DOCUMENT:
             raise OptionError("--show shows texts that are alike; leave it out with --unit")
         return None if self.groups is None else files.output_format(self.groups, "--groups")
 
@@ -228,13 +220,13 @@ class ResultOptions:
         held += [self.show] if self.show is not None else []
         return beginnings_of(max(held) if db is not None and held else None)
 
-    def columns(self, given: "GivenRun", *, has_database: bool) -> tuple[tuple[str, ...], ...]:
+    def columns(self, given: GivenRun, *, has_database: bool) -> tuple[tuple[str, ...], ...]:
         """Return the columns of the rows for people, and of a table of --groups.
 
         That has a row for each duplicate.
         """
         has_texts = self.show is not None
-        if given.unit.name != DOCUMENT:
+        if given.has_parts:
             return PART_COLUMNS, PART_COLUMNS
         if has_database:
             columns = (*MATCH_COLUMNS, "text", "match_text") if has_texts else MATCH_COLUMNS
@@ -270,7 +262,7 @@ def dedup(
         ExitStack() as held,
         _opened_against(given, sketch, progress, allow) as (reference, other),
     ):
-        reading, has_parts = replace(given.reading, origins=origins), given.unit.name != DOCUMENT
+        reading, has_parts = replace(given.reading, origins=origins), given.has_parts
         own = given.own_files
         intake = Intake.of(given.sources, reading, progress, excluded=own, has_parts=has_parts)
         survivors = given.kept.opened(outputs, reading, has_links=results.link)
@@ -287,7 +279,7 @@ def dedup(
             sources=given.sources, origins=origins, held=held, options=options,
             question=replace(given.question, watch=partial(_watch, progress)),
             batches=partial(_batches, intake, duplicates, reading, has_parts=has_parts),
-            documents=lambda: intake.documents, rule=keeping.parse(duplicates.keep, "--keep"),
+            documents=lambda: intake.documents, rule=core.keeping.parse(duplicates.keep, "--keep"),
             unit=given.unit, text=reading.text_field,
             reference=reference, database=opened if has_database else None,
             begin_write=lambda database: begin_write(database, progress),
@@ -318,6 +310,11 @@ class GivenRun(NamedTuple):
     reading: files.SourceOptions
     own_files: Sequence[str]
 
+    @property
+    def has_parts(self) -> bool:
+        """Whether parts of documents are compared."""
+        return self.unit.name != "document"
+
 
 def _checked(
     sources: list[str],
@@ -330,7 +327,7 @@ def _checked(
     """Return what the options say; OptionError or InputError for what cannot be done."""
     reading = inputs.reading(store.db, *(given.against or []))
     sources, against = files.expanded(sources), files.expanded(given.against or [])
-    databases = list(filter(is_database, against))
+    databases = list(filter(storage.is_database, against))
     read = [*sources, *(each for each in against if each not in databases), *(given.texts or [])]
     files.check_sources(read, reading)
     question = given.question(has_hashes=reading.digits != "")
@@ -343,7 +340,7 @@ def _checked(
         in_place=results.in_place,
     )  # fmt: skip
     unit = taken_unit(sketch, given.min_words)
-    if reading.digits and unit.name != DOCUMENT:
+    if reading.digits and unit.name != core.options.DOCUMENT:
         raise OptionError("--unit drops parts of texts, and hashes have none; leave it out")
     others = {"--verify": given.verify is not None, "--texts": given.texts is not None}
     asked = question, given.keep, given.against, store.db, others
@@ -352,7 +349,7 @@ def _checked(
     groups_form = results.check(unit.name)
     kept = KeptOutput.of(results.output, sources, staying, reading)
     reading = given.reading(kept.reading(reading), question)
-    if unit.name != DOCUMENT:
+    if unit.name != core.options.DOCUMENT:
         _check_parts(reading, kept)
     own_files = [*filter(None, [store.db]), *files.side_files(*results.paths.values())]
     return GivenRun(sources, against, question, unit, kept, groups_form, reading, own_files)
@@ -414,15 +411,16 @@ def taken_unit(sketch: sketch_options.Given, min_words: int | None) -> simdb.Uni
 
     If --unit names a token, it is left there, and documents are whole.
     """
-    given = sketch.get("unit", DOCUMENT)
-    one_of("--unit", given, (*UNITS, *TOKEN_UNITS))
-    name = DOCUMENT if given in TOKEN_UNITS else sketch.pop("unit", DOCUMENT)
+    whole, of_tokens = core.options.DOCUMENT, core.text_sketch.UNITS
+    given = sketch.get("unit", whole)
+    core.checks.one_of("--unit", given, (*core.options.UNITS, *of_tokens))
+    name = whole if given in of_tokens else sketch.pop("unit", whole)
     return simdb.Unit(name, min_words)
 
 
 def _check_parts(reading: files.SourceOptions, kept: KeptOutput) -> None:
     """Raise OptionError for what has no meaning for parts of documents."""
-    checked_field("--text-field", reading.text_field, "--unit")
+    core.fields.checked_field("--text-field", reading.text_field, "--unit")
     if kept.has_paths:
         raise OptionError(
             "with --unit, documents that are files are written as records, each with its id and"
@@ -438,7 +436,7 @@ def _opened_against(
     against, reading = given.against, given.reading
     if not against:
         yield None, None
-    elif is_database(against[0]):
+    elif storage.is_database(against[0]):
         with simdb.open(against[0], "r", allow=allow) as held:
             yield jobs.DatabaseReference(held), None
     else:
@@ -454,7 +452,7 @@ def _opened_against(
         def batches() -> Iterator[files.Batch]:
             found = intake.batches(None)
             if sketch_options.BITS in sketch:
-                hashes = HashSketcher(simdb.Bits(sketch[sketch_options.BITS]))
+                hashes = sketching.HashSketcher(simdb.Bits(sketch[sketch_options.BITS]))
                 intake.expect(hashes.options)
                 found = intake.readable(found, hashes, own.on_error)
             yield from found
@@ -465,7 +463,7 @@ def _opened_against(
 
 
 def _known(
-    older: TextsById | None,
+    older: files.TextsById | None,
     beginnings: Beginnings | None,
     texts: Collection[str],
     reading: files.SourceOptions,
@@ -475,7 +473,7 @@ def _known(
     """Return what finds the texts of documents in a database: those of --texts, or its own."""
     found = own_texts(database) if older is None else older.texts
     if older is not None:
-        older.read(files.read_sources(texts, reading), database.options.sketch, progress)
+        read_into(older, texts, reading, database.options.sketch, progress)
     if beginnings is not None:
         beginnings.earlier = found
     return found
@@ -499,7 +497,7 @@ def _batches(
     given: DuplicateOptions,
     reading: files.SourceOptions,
     options: simdb.Options,
-    sketcher: "AnySketcher | None",
+    sketcher: sketching.AnySketcher | None,
     *,
     has_parts: bool,
 ) -> Iterator[files.Batch]:
@@ -529,7 +527,7 @@ def _notes(outcome: jobs.Outcome, keep: str, documents: int) -> Iterator[str | N
     """Yield lines about the run, None for each that has nothing to say."""
     yield outcome.largest_note()
     yield verification_note(outcome.verification)
-    if keep != keeping.FIRST and outcome.earlier:
+    if keep != core.keeping.FIRST and outcome.earlier:
         yield (
             f"--keep {keep} chose among the documents of this run;"
             f" {quantity(outcome.earlier, 'document')} of it match documents of earlier runs, which"

@@ -1,5 +1,7 @@
 """Command demo: finds near-duplicates among the Python files of this machine."""
 
+from __future__ import annotations
+
 import os
 import sysconfig
 from collections.abc import Iterator
@@ -9,11 +11,11 @@ from time import perf_counter
 from typing import Any
 
 import simdb
+from simdb import files
 from simdb.cli.options.declare import Positive
 from simdb.cli.options.intake import Intake
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import is_table, print_rows, quantity, rounded
-from simdb.files import Record, Row, SourceOptions, batched, read_folder
 
 QUERIES = 200
 SHOWN_GROUPS = 10
@@ -27,7 +29,7 @@ FOLDERS = {"stdlib": "stdlib", "site-packages": "purelib"}
 def demo(*, limit: Positive = 20_000) -> None:
     """Find near-duplicates among the Python files of this machine, and show how long it takes."""
     with Progress("reading") as progress, simdb.open(None) as database:
-        intake = Intake(batched(islice(python_files(), limit)), progress)
+        intake = Intake(files.batched(islice(python_files(), limit)), progress)
         batches = list(intake.batches(database.options.sketch))
         reading = progress.elapsed_seconds
         ids = [id for batch in batches for id in batch.ids]
@@ -58,7 +60,7 @@ def demo(*, limit: Positive = 20_000) -> None:
         progress.note(line)
 
 
-def _row(group: simdb.Cluster, similarities: dict[Any, float]) -> Row:
+def _row(group: simdb.Cluster, similarities: dict[Any, float]) -> files.Row:
     """Return a group as a row."""
     first, *others = group.ids
     duplicates = [{"id": id, "similarity": rounded(similarities[id])} for id in others]
@@ -74,7 +76,7 @@ def _query_seconds(database: simdb.Database) -> float:
     return (perf_counter() - begun) / max(len(ids), 1)
 
 
-def python_files() -> Iterator[Record]:
+def python_files() -> Iterator[files.Record]:
     """Yield the Python files of the standard library and of installed packages, as records.
 
     Their ids are short paths, such as `stdlib/os.py`.
@@ -83,7 +85,7 @@ def python_files() -> Iterator[Record]:
         folder = sysconfig.get_path(key)
         others = [os.path.realpath(sysconfig.get_path(each)) for each in FOLDERS.values()]
         passed = set(others) - {os.path.realpath(folder)}
-        for record in read_folder(folder, SourceOptions(), passed, ending=".py"):
+        for record in files.read_folder(folder, files.SourceOptions(), passed, ending=".py"):
             # Problems are left out: some files of the standard tests are invalid on purpose.
-            if isinstance(record, Record):
+            if isinstance(record, files.Record):
                 yield replace(record, id=f"{name}/{os.path.relpath(str(record.id), folder)}")

@@ -1,16 +1,15 @@
 """Commands get, cluster and delete: about stored documents that are named by their ids."""
 
+from __future__ import annotations
+
 import sys
 from typing import Annotated
 
-import numpy as np
-
 import simdb
+from simdb import files
 from simdb.cli.options.opening import one_state, open_either, open_idle
 from simdb.cli.options.option_groups import given_ids, given_where
 from simdb.cli.output.render import DATABASE_ERROR, Exit, plain, print_one
-from simdb.core.arrays import Id
-from simdb.files import Row, read_file
 
 SHOWN_IDS = 20
 
@@ -66,15 +65,15 @@ def delete(
     print_one({"deleted": deleted})
 
 
-def _document_time(snapshot: "simdb.Snapshot | simdb.ShardedDatabase", id: Id) -> Row:
+def _document_time(snapshot: simdb.Snapshot | simdb.ShardedDatabase, id: str | int) -> files.Row:
     """Return when a document was inserted or last seen, in UTC; shards do not tell."""
     if not isinstance(snapshot, simdb.Snapshot):
         return {}
     (time,) = snapshot.times_many([id])
-    return {"time": None if np.isnat(time) else f"{time}Z"}
+    return {"time": None if str(time) == "NaT" else f"{time}Z"}
 
 
-def _document_row(document: simdb.Document) -> Row:
+def _document_row(document: simdb.Document) -> files.Row:
     fingerprint = document.fingerprint
     minhash = {} if document.signature is None else {"has_signature": True}
     return {
@@ -109,7 +108,7 @@ def read_ids(path: str) -> list[str]:
 
     Raises InputError if it cannot be read as text.
     """
-    text = read_file(path, "utf-8-sig", "strict", is_document=False)
+    text = files.read_file(path, "utf-8-sig", "strict", is_document=False)
     # Other separators of lines, which splitlines knows, can be part of an id.
     lines = (line.removesuffix("\r") for line in text.split("\n"))
     return [line for line in lines if line]

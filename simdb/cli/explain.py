@@ -1,23 +1,20 @@
 """Command explain: shows why two documents match or do not match."""
 
+from __future__ import annotations
+
 import os
 from dataclasses import asdict, replace
 from textwrap import fill
 from typing import Annotated, Any
 
 import simdb
+from simdb import core, files, jobs, sketch as sketching, storage
 from simdb.cli.options.declare import Natural
 from simdb.cli.options.opening import open_either
 from simdb.cli.options.option_groups import SearchOptions, given_ids
 from simdb.cli.options.sketch_options import SketchOptions, allowed, check_given, make_sketch
 from simdb.cli.output import render
 from simdb.core.choices import ErrorsName
-from simdb.core.decoding import known_encoding
-from simdb.core.options import AnySketch
-from simdb.files import STANDARD_INPUT, Row, markup_hint, read_file
-from simdb.jobs import compared
-from simdb.sketch import as_read
-from simdb.storage import DATA_FILE
 
 BIT_COLUMNS = ("bit", "weights", "ranks", "volatility", "moved_by")
 FEATURE_COLUMNS = ("feature", "left", "right")
@@ -50,16 +47,16 @@ def explain(
 ) -> None:
     """Explain why two documents match or do not: what differs."""
     sketch, has_bits = chosen.given(bits or None), bits is not None
-    decoded_as = known_encoding(encoding)
+    decoded_as = core.decoding.known_encoding(encoding)
     db, named = _settled(names, document)
     if db is None:
-        texts = [read_file(path, decoded_as, errors) for path in named]
+        texts = [files.read_file(path, decoded_as, errors) for path in named]
         given = make_sketch(sketch)
         if isinstance(given, simdb.Bits):
             texts = [each.strip() for each in texts]
         found = _explained(named, texts, given, wanted)
         if render.is_table() and not isinstance(given, simdb.Bits):
-            print(words_in_line(*as_read(texts, given)), end="\n\n")
+            print(words_in_line(*sketching.as_read(texts, given)), end="\n\n")
         print_explanation(found, (named[0], named[1]), features, has_bits=has_bits, hash_bits=bits)
         return
     ids = given_ids(named, int_ids)
@@ -68,9 +65,9 @@ def explain(
         check_given(sketch, options.sketch, db)
         text = None
         if document is not None:
-            text = read_file(document, decoded_as, errors)
+            text = files.read_file(document, decoded_as, errors)
             text = text.strip() if options.is_hashes else text
-            render.print_note(markup_hint(text, document, options.sketch))
+            render.print_note(files.markup_hint(text, document, options.sketch))
         found = database.explain(*ids, document=text, errors=errors, **wanted.criterion)
     called = named[0], [*named, document or ""][1]
     hash_bits = options.bits if options.is_hashes else None
@@ -78,10 +75,10 @@ def explain(
 
 
 def _explained(
-    paths: list[str], texts: list[str], sketch: AnySketch, wanted: SearchOptions
+    paths: list[str], texts: list[str], sketch: core.options.AnySketch, wanted: SearchOptions
 ) -> simdb.Explanation:
     """Explain the texts of two files."""
-    hints = (markup_hint(text, path, sketch) for path, text in zip(paths, texts, strict=True))
+    hints = (files.markup_hint(text, path, sketch) for path, text in zip(paths, texts, strict=True))
     render.print_note(next(filter(None, hints), None))
     with simdb.open(None, options=simdb.Options(sketch=sketch)) as empty:
         return empty.explain(
@@ -94,9 +91,9 @@ def _explained(
 
 def _settled(names: list[str], document: str | None) -> tuple[str | None, list[str]]:
     """Return the database, None for two files, and the names of the documents; OptionError."""
-    is_database = os.path.lexists(os.path.join(names[0], DATA_FILE))
+    is_database = os.path.lexists(os.path.join(names[0], storage.DATA_FILE))
     if len(names) <= 2 and document is None and not is_database:
-        if len(names) != 2 or names == [STANDARD_INPUT, STANDARD_INPUT]:
+        if len(names) != 2 or names == [files.STANDARD_INPUT, files.STANDARD_INPUT]:
             raise simdb.OptionError(
                 "explain needs two files, only one of them -; or a database and the ids of two"
                 " documents: simdb explain DB A B"
@@ -113,7 +110,7 @@ def _settled(names: list[str], document: str | None) -> tuple[str | None, list[s
 
 def words_in_line(left: str, right: str) -> str:
     """Return an excerpt of two texts as one paragraph, with the words that differ marked."""
-    pieces, _ = compared(left, right)
+    pieces, _ = jobs.compared(left, right)
     found = []
     for piece in pieces:
         opening, closing = MARKS[piece.kind]
@@ -155,7 +152,7 @@ def print_explanation(
         render.print_rows(map(_bit_in_words, explanation.bits), BIT_COLUMNS)
 
 
-def _whole_row(explanation: simdb.Explanation, names: tuple[str, str], limit: int) -> Row:
+def _whole_row(explanation: simdb.Explanation, names: tuple[str, str], limit: int) -> files.Row:
     features = explanation.features
     return {
         **_verdict(explanation, names),
@@ -165,7 +162,7 @@ def _whole_row(explanation: simdb.Explanation, names: tuple[str, str], limit: in
     }
 
 
-def _summary(explanation: simdb.Explanation, names: tuple[str, str]) -> Row:
+def _summary(explanation: simdb.Explanation, names: tuple[str, str]) -> files.Row:
     row = _verdict(explanation, names)
     tables = ", ".join(map(str, explanation.tables)) or "none"
     row["probe"] = _probe_in_words(explanation.probe)
@@ -176,7 +173,7 @@ def _summary(explanation: simdb.Explanation, names: tuple[str, str]) -> Row:
     return row | _counts(explanation)
 
 
-def _verdict(explanation: simdb.Explanation, names: tuple[str, str]) -> Row:
+def _verdict(explanation: simdb.Explanation, names: tuple[str, str]) -> files.Row:
     """Return the fields of an explanation about the pair as a whole."""
     whole = asdict(replace(explanation, bits=(), features=None, plan=None))
     shown = (*VERDICT_FIELDS, *(() if explanation.agreeing is None else MINHASH_FIELDS))
@@ -196,7 +193,7 @@ def _probe_in_words(probe: simdb.Probe | None) -> str | None:
     return f"table {probe.table}, flipped bits: {flipped}"
 
 
-def _counts(explanation: simdb.Explanation) -> Row:
+def _counts(explanation: simdb.Explanation) -> files.Row:
     """Return how many features are only left, only right, weighted differently, or shared."""
     features = explanation.features
     if features is None:
@@ -211,7 +208,7 @@ def _counts(explanation: simdb.Explanation) -> Row:
     }
 
 
-def _bit_row(bit: simdb.DifferingBit) -> Row:
+def _bit_row(bit: simdb.DifferingBit) -> files.Row:
     return {
         "bit": bit.position,
         "left_weight": bit.left_weight,
@@ -226,7 +223,7 @@ def _bit_row(bit: simdb.DifferingBit) -> Row:
     }
 
 
-def _feature_row(feature: simdb.FeatureDifference) -> Row:
+def _feature_row(feature: simdb.FeatureDifference) -> files.Row:
     return {
         "feature": feature.shingle,
         "hash": f"0x{feature.hash:016x}",
@@ -235,7 +232,7 @@ def _feature_row(feature: simdb.FeatureDifference) -> Row:
     }
 
 
-def _bit_in_words(bit: simdb.DifferingBit) -> Row:
+def _bit_in_words(bit: simdb.DifferingBit) -> files.Row:
     moved = [f"{each.shingle} ({each.moves(bit.position):+.4g})" for each in bit.features]
     return {
         "bit": bit.position,

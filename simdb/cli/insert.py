@@ -1,20 +1,20 @@
 """Command insert: stores documents in a database."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import simdb
+from simdb import core, files
 from simdb.cli.options.intake import Intake, is_default
 from simdb.cli.options.opening import begin_write, open_or_create
-from simdb.cli.options.option_groups import DocumentOptions, SearchOptions, given_batch, with_nulls
+from simdb.cli.options.option_groups import DocumentOptions, SearchOptions, given_text, with_nulls
 from simdb.cli.options.sketch_options import SketchOptions, check_given, make_sketch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, print_one, print_rows, quantity
-from simdb.core.arrays import Id
-from simdb.core.choices import ConflictName, MatchName, NullName, OnError, OnErrorName
-from simdb.database import ERROR
-from simdb.files import Batch, Found, Row, Spool, check_sources, read_sources
+from simdb.core.choices import ERROR, ConflictName, MatchName, NullName, OnError, OnErrorName
 
 MATCHED_COLUMNS = ("id", "match", "distance", "similarity")
 
@@ -41,10 +41,10 @@ def insert(
     _check_matching(match, criterion, on_conflict)
     reading = with_nulls(inputs.reading(db), on_null)
     reading, sketch = replace(reading, has_fields=metadata), SketchOptions().given(inputs.bits)
-    check_sources(sources or [], reading)
-    found: Found = read_sources(sources or [], reading, excluded=[db])
+    files.check_sources(sources or [], reading)
+    found: files.Found = files.read_sources(sources or [], reading, excluded=[db])
     if id is not None and text is not None:
-        found = iter([given_batch(id, reading.read_as(text), inputs.int_ids)])
+        found = given_text(id, reading.read_as(text), inputs.int_ids)
 
     def try_out(database: simdb.Database) -> None:
         """Match no documents, so that wrong options are found before anything is read."""
@@ -77,7 +77,7 @@ def insert(
 
 def _insert_all(
     database: simdb.Database, intake: Intake, on_conflict: ConflictName, on_error: OnErrorName
-) -> Row:
+) -> files.Row:
     """Insert all records in one transaction; return the counts as a result row."""
     count = 0
     with begin_write(database, intake.progress) as transaction:
@@ -92,14 +92,17 @@ def _insert_all(
 
 
 def _insert_batch(
-    transaction: simdb.WriteTransaction, batch: Batch, on_conflict: ConflictName, refuse: OnError
+    transaction: simdb.WriteTransaction,
+    batch: files.Batch,
+    on_conflict: ConflictName,
+    refuse: OnError,
 ) -> int:
     """Insert one batch; return how many documents were stored.
 
     `refuse` is called with each document that cannot be stored.
     """
     if on_conflict == ERROR:
-        seen: set[Id] = set()
+        seen: set[core.arrays.Id] = set()
         for at, id in enumerate(batch.ids):
             if id in seen:
                 raise _taken(batch, at)
@@ -116,7 +119,7 @@ def _insert_batch(
         ) from None
 
 
-def _metadata(batch: Batch) -> list[Any] | None:
+def _metadata(batch: files.Batch) -> list[Any] | None:
     """Return the other fields of each document, None if it has none; None if not asked for."""
     return None if batch.fields is None else [fields or None for fields in batch.fields]
 
@@ -129,15 +132,15 @@ def _insert_matched(
     refuse: OnError,
     *,
     metadata: bool,
-) -> Iterator[Row]:
+) -> Iterator[files.Row]:
     """Look up and insert all records; then return a row for each match.
 
     `refuse` is called with each document that cannot be stored.  The texts wait in a spool, since
     the look-up and the insertion each read all of them.
     """
-    ids: dict[Id, None] = {}
+    ids: dict[core.arrays.Id, None] = {}
     fields: list[Any] = []
-    with Spool() as texts, begin_write(database, intake.progress) as transaction:
+    with files.Spool() as texts, begin_write(database, intake.progress) as transaction:
         notes_short = is_default(database.options, criterion["similarity"], criterion["distance"])
         for batch in intake.batches(database.options.sketch, notes_short=notes_short):
             for at, id in enumerate(batch.ids):
@@ -169,7 +172,7 @@ def _check_matching(match: MatchName | None, criterion: dict[str, Any], on_confl
         raise simdb.OptionError("insert takes either --match or --on-conflict, not both")
 
 
-def _taken(batch: Batch, at: int) -> simdb.ExistsError:
+def _taken(batch: files.Batch, at: int) -> simdb.ExistsError:
     return simdb.ExistsError(
         f"{batch.where(at)}: the id {batch.ids[at]!r} is taken, so nothing was inserted; use"
         " --on-conflict skip to keep the document that has it, or replace to replace that"

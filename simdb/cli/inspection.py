@@ -1,5 +1,7 @@
 """Commands stats, check and doctor: numbers about a database, its damage, and advice."""
 
+from __future__ import annotations
+
 import os
 import sys
 import time
@@ -8,17 +10,11 @@ from dataclasses import asdict
 from typing import Any
 
 import simdb
+from simdb import core, database as databases, files, storage
 from simdb.cli import output
 from simdb.cli.options.opening import open_either
 from simdb.cli.output import render
 from simdb.cli.output.render import is_table, print_one, print_rows, quantity
-from simdb.core.options import SEEN, Minhash
-from simdb.core.previews import size
-from simdb.core.reports import FieldCounts
-from simdb.core.text_sketch import differing_options
-from simdb.database import maintenance
-from simdb.files import Row
-from simdb.storage import NETWORK_TYPES, REMEDY, file_system, file_times
 
 UTC = "%Y-%m-%dT%H:%M:%SZ"
 # The seconds of each unit, the longest first.
@@ -81,7 +77,7 @@ def _summary(numbers: simdb.Statistics, options: simdb.Options) -> Iterator[tupl
     yield "sketch", _sketch(options)
     if numbers.largest_group > 1:
         kind = "hash" if options.is_hashes else "fingerprint"
-        kind = "signature" if isinstance(options.sketch, Minhash) else kind
+        kind = "signature" if isinstance(options.sketch, simdb.Minhash) else kind
         count = quantity(numbers.largest_group, "document")
         yield "largest group", f"{count} with the same {kind}"
     yield from _biggest(numbers.fields).items()
@@ -93,7 +89,7 @@ def _summary(numbers: simdb.Statistics, options: simdb.Options) -> Iterator[tupl
     yield "readers", _readers(numbers)
 
 
-def _biggest(fields: FieldCounts) -> Row:
+def _biggest(fields: core.reports.FieldCounts) -> files.Row:
     """Return the values of fields that most documents have: lists, or texts for people."""
     biggest = {name: counts[:SHOWN_VALUES] for name, counts in fields.items()}
     if not is_table():
@@ -117,9 +113,9 @@ def _documents(numbers: simdb.Statistics, *, has_weights: bool) -> str:
 
 
 def _size(numbers: simdb.Statistics) -> str:
-    shown = size(numbers.file_bytes)
+    shown = core.previews.size(numbers.file_bytes)
     if numbers.file_bytes > numbers.live_bytes:
-        shown += f", {size(numbers.live_bytes)} of it in use"
+        shown += f", {core.previews.size(numbers.live_bytes)} of it in use"
     if numbers.document_count:
         each = numbers.live_bytes / numbers.document_count
         shown += f"; {each:,.0f} bytes a document"
@@ -129,7 +125,7 @@ def _size(numbers: simdb.Statistics) -> str:
 def _times(path: str) -> Iterator[tuple[str, str]]:
     """Yield when the database was created at this place, and when it was last written."""
     now = time.time()
-    created, written = file_times(path)
+    created, written = storage.file_times(path)
     if created is not None:
         yield "created", time_and_age(created.timestamp(), now)
     yield "last write", time_and_age(written.timestamp(), now)
@@ -140,7 +136,7 @@ def _document_times(numbers: simdb.Statistics, options: simdb.Options) -> Iterat
     first, last = numbers.oldest_time, numbers.newest_time
     if first is not None and last is not None:
         now = time.time()
-        name = "last seen" if options.keep_times == SEEN else "inserted"
+        name = "last seen" if options.keep_times == core.options.SEEN else "inserted"
         moments = (time_and_age(each.timestamp(), now) for each in (first, last))
         yield name, " to ".join(moments)
 
@@ -158,9 +154,9 @@ def _sketch(options: simdb.Options) -> str:
     if options.is_hashes:
         return f"hashes of {options.bits} bits"
     kind: Any = type(options.sketch)
-    name = "MinHash signatures" if kind is Minhash else "fingerprints"
+    name = "MinHash signatures" if kind is simdb.Minhash else "fingerprints"
     words = [f"{name} of {options.sketch.unit} in shingles of {options.sketch.shingle}"]
-    for option, value in differing_options(options.sketch, kind()).items():
+    for option, value in core.text_sketch.differing_options(options.sketch, kind()).items():
         if option not in ("idf", "unit", "shingle") and value != "":
             words.append(f"{option.replace('_', '-')} {value}")
     return ", ".join(words)
@@ -200,23 +196,24 @@ def age_in_words(seconds: float) -> str:
     return "just now"
 
 
-def _findings(db: str, deep: bool) -> Iterator[Row]:
+def _findings(db: str, deep: bool) -> Iterator[files.Row]:
     try:
         with open_either(db) as database:
             yield from (render.row_in_words(asdict(finding)) for finding in database.check(deep))
     except simdb.CorruptError as error:
-        message = str(error).removesuffix(f"; {REMEDY}")
-        yield render.row_in_words({"place": "database", "message": message, "remedy": REMEDY})
+        message = str(error).removesuffix(f"; {storage.REMEDY}")
+        row = {"place": "database", "message": message, "remedy": storage.REMEDY}
+        yield render.row_in_words(row)
 
 
-def _advice(db: str) -> Iterator[Row]:
+def _advice(db: str) -> Iterator[files.Row]:
     # A database on a network file system cannot be opened, as its memory maps are unsafe there.
-    if os.path.isdir(db) and file_system(db) in NETWORK_TYPES:
-        yield from map(_advice_row, maintenance.advice.advice_on_place(db))
+    if os.path.isdir(db) and storage.file_system(db) in storage.NETWORK_TYPES:
+        yield from map(_advice_row, databases.maintenance.advice.advice_on_place(db))
         return
     with open_either(db) as database:
         yield from map(_advice_row, database.advice())
 
 
-def _advice_row(advice: simdb.Advice) -> Row:
+def _advice_row(advice: simdb.Advice) -> files.Row:
     return render.row_in_words(asdict(advice))

@@ -4,11 +4,12 @@ The end of the name of a file says its format: Parquet, Arrow, JSON lines, CSV o
 gets its name when it is complete.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from math import isnan
 from typing import Any
-
-import numpy as np
 
 import simdb
 from simdb import files
@@ -19,13 +20,7 @@ from simdb.cli.options.sketch_options import SketchOptions, check_given
 from simdb.cli.options.texts import Shown, TextsOfIds, check_keep, own_texts, stored_texts
 from simdb.cli.output.render import in_words, print_note, rounded, verification_note
 from simdb.core.choices import PolicyName, VerifyName
-from simdb.core.dtypes import Array
-from simdb.core.keeping import FIRST
 from simdb.core.values import dataclass
-from simdb.database import ESTIMATE, EXACT
-
-Columns = dict[str, Array]
-
 
 # The columns of a table on a terminal, those with --show behind them, and of a file.
 CLUSTERS = ("representative", "size", "ids"), ("texts",), ("id", "representative", "cluster")
@@ -59,7 +54,7 @@ class StoredOptions(option_groups.SearchOptions):
 
     def check_texts(self, options: simdb.Options) -> None:
         """Raise OptionError for --show, or texts that decide, where there are none."""
-        known = (None, ESTIMATE, EXACT) if options.features else (None, ESTIMATE)
+        known = (None, "estimate", "exact") if options.features else (None, "estimate")
         needs = "--show N" if self.show is not None else f"--verify {self.verify}"
         is_needed = self.show is not None or self.verify not in known
         if is_needed and self.texts is None and not options.texts:
@@ -79,7 +74,8 @@ class StoredOptions(option_groups.SearchOptions):
         by_distance = self.distance is not None and self.similarity is None
         if self.verify is None and (texts is None or by_distance):
             return {}
-        return {"verify": self.verify or EXACT, "texts": None if self.verify == ESTIMATE else texts}
+        texts = None if self.verify == "estimate" else texts
+        return {"verify": self.verify or "exact", "texts": texts}
 
 
 def clusters(
@@ -87,7 +83,7 @@ def clusters(
     *,
     wanted: StoredOptions,
     policy: PolicyName = "connected",
-    keep: str = FIRST,
+    keep: str = "first",
     listing: option_groups.ListingOptions,
     inputs: option_groups.ReadingOptions,
 ) -> None:
@@ -135,7 +131,7 @@ def pairs(
 @contextmanager
 def _opened(
     db: str, wanted: StoredOptions, inputs: option_groups.ReadingOptions
-) -> "Iterator[tuple[simdb.Database | simdb.ShardedDatabase, TextsOfIds | None]]":
+) -> Iterator[tuple[simdb.Database | simdb.ShardedDatabase, TextsOfIds | None]]:
     """Yield the database, and what finds the texts of --texts, after a look at the options."""
     wanted.check(db)
     with open_either(db) as database:
@@ -198,5 +194,5 @@ def _rows(found: simdb.Pairs | simdb.Clusters) -> Iterator[tuple[Any, ...]]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
-        return None if np.isnan(value) else rounded(value)
+        return None if isnan(value) else rounded(value)
     return value

@@ -4,25 +4,24 @@ The documents can be split into two outputs, by whether something matches.  Both
 after an error, as they were.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Annotated, Any
 
-import numpy as np
-
 import simdb
-from simdb import files
+from simdb import core, files
 from simdb.cli.options import option_groups
 from simdb.cli.options.declare import Positive
 from simdb.cli.options.intake import Intake, KeptOutput, is_default
 from simdb.cli.options.opening import one_state, open_either
 from simdb.cli.options.sketch_options import SketchOptions, check_given
-from simdb.cli.options.texts import TextsOfIds, own_texts, text_beginning, texts_by_id
+from simdb.cli.options.texts import TextsOfIds, own_texts, read_into, text_beginning, texts_by_id
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import match_row, quantity
 from simdb.core.choices import RAISE, NullName, OnError
-from simdb.core.dtypes import Bools
 from simdb.core.values import dataclass, replace
 
 COLUMNS = ("id", "match", "distance", "similarity")
@@ -48,7 +47,7 @@ class LookupOptions(option_groups.SearchOptions):
 
     def found(
         self,
-        held: "simdb.Database | simdb.Snapshot | simdb.ShardedDatabase",
+        held: simdb.Database | simdb.Snapshot | simdb.ShardedDatabase,
         texts: Sequence[Any],
         on_error: OnError = RAISE,
     ) -> simdb.Matches:
@@ -132,9 +131,7 @@ def lookup(
             check_given(SketchOptions().given(inputs.bits), database.options.sketch, db)
             wanted.found(database, [])  # finds wrong options before anything is read
             if earlier is not None:
-                earlier.read(
-                    files.read_sources(texts or [], reading), database.options.sketch, progress
-                )
+                read_into(earlier, texts or [], reading, database.options.sketch, progress)
             intake = Intake.of(sources, own, progress, excluded=outputs.own_files(db))
             intake.expect(database.options.sketch)
             known = own_texts(database) if earlier is None else earlier.texts
@@ -162,28 +159,32 @@ class LookupSplit:
     """The documents that are looked up, on their way to the outputs."""
 
     def __init__(
-        self, outputs: Mapping[bool, files.SurvivorOutput], lines: files.LinesAgain
+        self,
+        outputs: Mapping[bool, files.SurvivorOutput],
+        lines: files.LinesAgain,
+        found: core.memory.Blocks,
     ) -> None:
         """Fill the outputs of documents by whether they have a match, of which there can be none.
 
-        `lines` takes where documents lie.
+        `lines` takes where documents lie, `found` whether they have a match.
         """
-        self._outputs, self._lines = outputs, lines
-        self._found: list[Bools] = []
+        self._outputs, self._lines, self._found = outputs, lines, found
+        found.add(core.arrays.flags_at((), 0))
 
-    def add(self, batch: files.Batch, is_found: Bools) -> None:
+    def add(self, batch: files.Batch, is_found: core.dtypes.Bools) -> None:
         """Take documents, and which of them have a match."""
         if self._outputs:
             self._lines.add(batch)
-            self._found.append(is_found)
+            self._found.add(is_found)
 
     def write(self, intake: Intake) -> None:
         """Write all documents of an intake; InputError if a file was changed since it was read."""
-        is_found = np.concatenate([np.empty(0, np.bool_), *self._found])
+        is_found = self._found.whole()
         for has_match, survivors in self._outputs.items():
             intake.spare(survivors)
-            self._lines.copy(is_found == has_match, survivors)
-            kept = int(np.count_nonzero(is_found == has_match))
+            is_chosen = is_found == has_match
+            self._lines.copy(is_chosen, survivors)
+            kept = int(is_chosen.sum())
             intake.check(survivors, kept=kept, others=len(is_found) - kept)
 
     def notes(self) -> list[str | None]:
@@ -239,11 +240,11 @@ def split_into(
         both = {False: new.opened(outputs, own), True: found.opened(outputs, own)}
         wanted = {is_found: each for is_found, each in both.items() if each is not None}
         lines = held.enter_context(files.LinesAgain(origins, next(iter(wanted.values()), None)))
-        yield LookupSplit(wanted, lines), own
+        yield LookupSplit(wanted, lines, held.enter_context(core.memory.Blocks())), own
 
 
 def _look_up(
-    database: "simdb.Database | simdb.ShardedDatabase",
+    database: simdb.Database | simdb.ShardedDatabase,
     intake: Intake,
     wanted: LookupOptions,
     rows: files.Spool,
@@ -263,10 +264,10 @@ def _look_up(
             except simdb.InputError:
                 refuse = intake.refusing(batch, on_error)
                 refused = wanted.found(snapshot, batch.texts, refuse).left_out
-                batch = batch.chosen(np.flatnonzero(~refused.flags(len(batch))))
+                batch = batch.chosen((~refused.flags(len(batch))).nonzero()[0])
                 matches = wanted.found(snapshot, batch.texts)
-            is_found = np.diff(matches.offsets) > 0
-            count += int(np.count_nonzero(is_found))
+            is_found = matches.offsets[1:] > matches.offsets[:-1]
+            count += int(is_found.sum())
             documents.add(batch, is_found)
             found = [(at, match) for at, row in enumerate(matches) for match in row]
             for (at, match), beside in zip(found, texts(batch, found), strict=True):

@@ -1,15 +1,11 @@
 """Command mcp: serves a database to agents, over standard input and output."""
 
-from typing import TYPE_CHECKING
+from __future__ import annotations
 
 import simdb
-from simdb import compat
+from simdb import compat, core
 from simdb.cli.options import option_groups
-from simdb.core.checks import installed
 from simdb.core.values import replace
-
-if TYPE_CHECKING:
-    from simdb.database import Database
 
 # Seconds to wait while another agent stores a note.
 TIMEOUT = 30.0
@@ -17,7 +13,8 @@ TIMEOUT = 30.0
 
 def mcp(db: str, *, read_only: bool = False, where: list[str] | None = None) -> None:
     """Serve the notes of a database to an agent, and make the database if there is none."""
-    door = installed("simdb.compat.mcp", "simdb mcp needs the package mcp: pip install mcp")
+    need = "simdb mcp needs the package mcp: pip install mcp"
+    door = core.checks.installed("simdb.compat.mcp", need)
     fields = tuple(each.partition("=")[0] for each in where or ())
     with _opened(db, read_only, fields) as database:
         condition = option_groups.given_where(where, database.options.fields)
@@ -28,7 +25,7 @@ def mcp(db: str, *, read_only: bool = False, where: list[str] | None = None) -> 
         door.server_of(database, read_only=read_only, where=condition).run()
 
 
-def _opened(path: str, read_only: bool, fields: tuple[str, ...]) -> "Database":
+def _opened(path: str, read_only: bool, fields: tuple[str, ...]) -> simdb.Database:
     """Open a database; a new one is for short notes, with `fields` in their metadata."""
     if read_only:
         return simdb.open(path, "r")

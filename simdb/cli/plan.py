@@ -3,17 +3,18 @@
 `plan` without a database tries the options that `create` takes.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import simdb
+from simdb import database as databases, files
 from simdb.cli.options import sketch_options
 from simdb.cli.options.opening import open_either
 from simdb.cli.options.option_groups import SearchOptions, given_memory
 from simdb.cli.output import render
 from simdb.core.choices import ClustersName, TimesName
 from simdb.core.values import asdict, dataclass
-from simdb.database import Question, plan_without_database
-from simdb.files import Row
 
 WAY_FIELDS = (
     "method", "tables", "flips", "table_flips", "header_bits", "theta", "probes",
@@ -22,7 +23,6 @@ WAY_FIELDS = (
 WAY_COLUMNS = (
     "method", "tables", "flips", "theta", "probes", "recall", "time", "reads", "bytes",
 )  # fmt: skip
-OPTIONS = simdb.Options()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +55,11 @@ class CreatedOptions(TableOptions):
     distance: int | None = None
     recall: float | None = None
     header_offset: int | None = None
-    keep_clusters: ClustersName = OPTIONS.keep_clusters
-    keep_times: TimesName = OPTIONS.keep_times
-    passages: bool = OPTIONS.passages
-    features: bool = OPTIONS.features
-    texts: bool = OPTIONS.texts
+    keep_clusters: ClustersName = "none"
+    keep_times: TimesName = "none"
+    passages: bool = False
+    features: bool = False
+    texts: bool = False
     fields: str | None = None
 
     def given(self) -> dict[str, Any]:
@@ -99,8 +99,8 @@ def plan(
         raise simdb.OptionError("plan needs either DB or --documents N")
     stored = _stored_weights(None if weights else weights, sketch)
     options = simdb.Options(sketch=sketch_options.make_sketch(sketch | stored), **given)
-    question = Question(**wanted.criterion)
-    found = plan_without_database(
+    question = databases.Question(**wanted.criterion)
+    found = databases.plan_without_database(
         options, documents, question, has_weights=weights is not False, memory=given_memory(memory)
     )
     _print_plan(found)
@@ -144,7 +144,7 @@ def _print_plan(plan: simdb.Plan) -> None:
         render.print_rows([_in_words(smallest)], WAY_COLUMNS)
 
 
-def _in_words(row: Row) -> Row:
+def _in_words(row: files.Row) -> files.Row:
     """Return the row with its time, page reads and bytes as a table shows them."""
     return {
         **row,
@@ -154,7 +154,7 @@ def _in_words(row: Row) -> Row:
     }
 
 
-def _way_row(plan: simdb.Plan) -> Row:
+def _way_row(plan: simdb.Plan) -> files.Row:
     """Return one plan as a row."""
     return {
         **{name: getattr(plan, name) for name in WAY_FIELDS},
@@ -165,7 +165,7 @@ def _way_row(plan: simdb.Plan) -> Row:
     }
 
 
-def _smallest_row(plan: simdb.Plan) -> Row:
+def _smallest_row(plan: simdb.Plan) -> files.Row:
     return {**_way_row(plan), **render.row_in_words({"reason": plan.reason, "choice": plan.choice})}
 
 

@@ -1,19 +1,19 @@
 """Command query: shows the stored documents that match one document."""
 
+from __future__ import annotations
+
 import os
 from contextlib import ExitStack
 from typing import Any
 
 import simdb
-from simdb import files
+from simdb import core, files
 from simdb.cli import options
 from simdb.cli.options import option_groups
 from simdb.cli.options.opening import open_either
 from simdb.cli.output.render import is_table, match_row, print_note, print_rows
 from simdb.core.choices import ErrorsName, FormatName
-from simdb.core.decoding import known_encoding
 from simdb.core.values import dataclass, replace
-from simdb.files import STANDARD_INPUT, markup_hint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class QueryOptions(option_groups.SearchOptions):
 
     def found(
         self,
-        database: "simdb.Database | simdb.ShardedDatabase",
+        database: simdb.Database | simdb.ShardedDatabase,
         document: Any,
         id: Any,
         errors: Any,
@@ -107,7 +107,7 @@ def query(
             if isinstance(document, str):
                 document = reading.read_as(document.strip())
         elif isinstance(document, str):
-            print_note(markup_hint(document, file or "the text", sketch))
+            print_note(files.markup_hint(document, file or "the text", sketch))
         found = asked.found(database, document, wanted, errors, texts)
     count = print_rows(map(match_row, found), asked.columns)
     if not count and is_table():
@@ -118,10 +118,10 @@ def _document(
     text: str | None, file: str | None, fingerprint: str | None, encoding: str, errors: str
 ) -> str | int | None:
     """Return the text or the fingerprint that was given; None for a stored document."""
-    decoded_as = known_encoding(encoding)
+    decoded_as = core.decoding.known_encoding(encoding)
     if fingerprint is not None:
         return option_groups.given_bits(fingerprint)
-    if text == STANDARD_INPUT or file is not None:
+    if text == files.STANDARD_INPUT or file is not None:
         reading = files.SourceOptions(encoding=decoded_as, errors=errors)
-        return files.read_one(file or STANDARD_INPUT, reading)
+        return files.read_one(file or files.STANDARD_INPUT, reading)
     return text

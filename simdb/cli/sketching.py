@@ -4,25 +4,22 @@
 and how fast this machine is.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-
 import simdb
+from simdb import core, files, sketch as sketching
 from simdb.cli.options import sketch_options
 from simdb.cli.options.declare import BitCount, Natural, Positive
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.opening import open_idle
-from simdb.cli.options.option_groups import TextOptions, given_batch
+from simdb.cli.options.option_groups import TextOptions, given_text
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, is_table, print_one, print_rows, time_in_words
-from simdb.core import kernel
-from simdb.core.arrays import Fingerprint
 from simdb.core.choices import SKIP, ErrorsName, FormatName, OnErrorName
-from simdb.files import Found, Row, check_outputs, check_place, check_sources, read_texts
-from simdb.sketch import Sketcher
 
 RECALLS = (0.8, 0.9, 0.95, 0.99)
 CURVE_COLUMNS = ("recall", "tables", "theta", "probes", "reached", "time")
@@ -44,10 +41,10 @@ def idf(
     sketch = chosen.given()
     if (output is None) == (db is None) or "idf" in sketch:
         raise simdb.OptionError("idf needs either --output FILE or --db DB, and takes no --idf")
-    check_sources(sources, inputs.reading())
+    files.check_sources(sources, inputs.reading())
     if output is not None:
-        check_place(output)
-        check_outputs({"--output": output}, sources, {})
+        files.check_place(output)
+        files.check_outputs({"--output": output}, sources, {})
     reading = inputs.reading()
     own = [path for path in (output, db) if path is not None]
     with Progress("reading") as progress:
@@ -90,7 +87,7 @@ def calibrate(
     )
     reading = given_as.reading()
     if documents:
-        check_sources(documents, reading)
+        files.check_sources(documents, reading)
     with open_idle(db, allow or ()) as database:
         skipped, given = 0, None
         if documents:
@@ -119,13 +116,13 @@ def fingerprint(
     sketch = chosen.given()
     if (text is None) == (not sources):
         raise simdb.OptionError("fingerprint needs either SOURCE... or --text")
-    check_sources(sources or [], inputs.reading())
-    found: Found = read_texts(sources or [], inputs.reading(), by_lines=lines)
+    files.check_sources(sources or [], inputs.reading())
+    found: files.Found = files.read_texts(sources or [], inputs.reading(), by_lines=lines)
     if text is not None:
-        found = iter([given_batch("", text, has_int_ids=False)])
+        found = given_text("", text, has_int_ids=False)
     with Progress("reading") as progress, sketch_options.opened(db, sketch, allow) as database:
         sketcher = database.sketcher
-        if not isinstance(sketcher, Sketcher):
+        if not isinstance(sketcher, sketching.Sketcher):
             raise simdb.OptionError(
                 "fingerprint works only with fingerprints of texts; use explain or query"
             )
@@ -165,7 +162,7 @@ def _print_calibration(database: simdb.Database, made: Any) -> None:
     print_rows(map(_in_words, curve), CURVE_COLUMNS)
 
 
-def _curve(database: simdb.Database) -> Iterator[Row]:
+def _curve(database: simdb.Database) -> Iterator[files.Row]:
     """Yield a row for each recall in one table and in all; None where no threshold reaches it."""
     every = database.options.table_count
     for recall in RECALLS:
@@ -186,21 +183,21 @@ def _curve(database: simdb.Database) -> Iterator[Row]:
             }
 
 
-def _in_words(row: Row) -> Row:
+def _in_words(row: files.Row) -> files.Row:
     """Return the row with a `time` that a table can show."""
     known = row["microseconds"] is not None
     return {**row, "time": time_in_words(row["microseconds"]) if known else None}
 
 
 def _fingerprint_rows(
-    intake: Intake, sketcher: Sketcher, *, bits: int, errors: str
-) -> Iterator[Row]:
+    intake: Intake, sketcher: sketching.Sketcher, *, bits: int, errors: str
+) -> Iterator[files.Row]:
     """Yield a row for each document, with as many volatile bits as `bits` says."""
     for batch in intake.batches(sketcher.options):
         weights, counts = sketcher.weigh(batch.texts, errors=errors)
-        fingerprints, _ = kernel.quantise(np.ascontiguousarray(weights))
+        fingerprints, _ = core.kernel.quantise(weights.copy())
         for at, id in enumerate(batch.ids):
-            fingerprint = Fingerprint(int(fingerprints[at]), weights[at], not counts[at])
+            fingerprint = simdb.Fingerprint(int(fingerprints[at]), weights[at], not counts[at])
             volatile = _volatile(fingerprint, bits)
             yield {
                 "id": id,
@@ -211,7 +208,7 @@ def _fingerprint_rows(
             }
 
 
-def _volatile(fingerprint: Fingerprint, bits: int) -> list[dict[str, Any]]:
+def _volatile(fingerprint: simdb.Fingerprint, bits: int) -> list[dict[str, Any]]:
     """Return positions and weights of the most volatile bits; none for an empty document."""
     if fingerprint.is_empty or fingerprint.weights is None:
         return []

@@ -1,5 +1,7 @@
 """Command spark: the main job on Spark, from files to files."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
 from itertools import permutations
@@ -7,16 +9,14 @@ from typing import Annotated, Any
 
 import click
 
+from simdb import core, spark as door
 from simdb.cli.options.declare import Positive, command_of, described
 from simdb.cli.options.sketch_options import SketchOptions, make_sketch
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, quantity
 from simdb.core.choices import SKIP, NullName, OnErrorName, PolicyName, RuleName, VerifyName
 from simdb.core.errors import ExistsError, OptionError
-from simdb.core.keeping import parse
 from simdb.core.values import dataclass
-from simdb.database import STAR
-from simdb.spark import drop_duplicates, exists, session
 
 JSON, PARQUET = "json", "parquet"
 JSON_ENDS = (".jsonl", ".ndjson", ".json")
@@ -53,7 +53,7 @@ class RowOptions:
     rule: RuleName = "similar"
     lose: int = 0
     verify: VerifyName | None = None
-    policy: PolicyName = STAR
+    policy: PolicyName = "star"
     keep: str = "first"
     on_null: NullName = "keep"
     on_error: OnErrorName = SKIP
@@ -74,19 +74,19 @@ def dedup(
 ) -> None:
     """Write the rows of a table without near-duplicates, and what was removed and why, by Spark."""
     settings, made = cluster.settings, make_sketch(chosen.given(rows.bits))
-    parse(rows.keep, "--keep")
+    core.keeping.parse(rows.keep, "--keep")
     _check_apart({"IN": source, "OUT": target, "--removed": removed})
     with Progress("searching") as progress:
 
         def report(stage: int, done: int, tasks: int) -> None:
             progress.show(f"stage {stage}, {done:,} of {tasks:,} tasks", done / max(tasks, 1))
 
-        with session(cluster.master, settings, report) as spark:
+        with door.session(cluster.master, settings, report) as spark:
             for path in (target, removed):
-                if path is not None and exists(spark, path):
+                if path is not None and door.exists(spark, path):
                     raise ExistsError(f"{path} exists; remove it, or name another place")
             frame = spark.read.format(_format(source)).load(source)
-            kept = drop_duplicates(
+            kept = door.drop_duplicates(
                 frame, sketch=made, id=rows.id_field, text=rows.text_field, rule=rows.rule,
                 lose=rows.lose, similarity=rows.similarity, distance=rows.distance,
                 recall=rows.recall, verify=rows.verify, policy=rows.policy, keep=rows.keep,

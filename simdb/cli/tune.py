@@ -1,27 +1,22 @@
 """Command tune: advises on the sketch and the threshold for some documents."""
 
+from __future__ import annotations
+
 import csv
 import json
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import simdb
+from simdb import core, files, sketch as sketching
 from simdb.cli.options.declare import Natural
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import TextOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import in_words, is_table, print_one, print_text
 from simdb.core.choices import MarkupName
-from simdb.core.decoding import known_encoding
 from simdb.core.errors import InputError
-from simdb.core.values import dataclass
-from simdb.files import check_sources, read_file
-from simdb.sketch import FITTED_TEXTS, as_text
 
-# The sketch decides only about a hint on mark-up, which this command gives in its own words.
-READ_AS = simdb.Simhash(markup="html")
 JSON_LINES = (".jsonl", ".ndjson")
 LABELS = {"1": True, "true": True, "1.0": True, "0": False, "false": False, "0.0": False}
 FIELDS = ("left", "right", "label")
@@ -41,7 +36,7 @@ def read_judged_pairs(path: str) -> list[JudgedPair]:
     A first line whose label is none is a heading.  A line of JSON is an array, or an object with
     the fields left, right and label.  Raises InputError, with the line, for what is no pair.
     """
-    text = read_file(path, known_encoding("utf-8"), "strict")
+    text = files.read_file(path, core.decoding.known_encoding("utf-8"), "strict")
     name = path.lower()
     rows = _json_rows(path, text) if name.endswith(JSON_LINES) else _table_rows(name, text)
     pairs = []
@@ -96,16 +91,16 @@ def tune(
 ) -> None:
     """Advise on unit, shingle, weighting and threshold for documents, by a sample of them."""
     reading = inputs.reading()
-    check_sources(sources, reading)
+    files.check_sources(sources, reading)
     judged = [] if pairs is None else read_judged_pairs(pairs)
     own_files = [] if pairs is None else [pairs]
     with Progress("reading") as progress:
         intake = Intake.of(sources, reading, progress, excluded=own_files)
-        read = _read(intake, {id for pair in judged for id in pair[:2]}, seed)
+        drawn, named = _read(intake, {id for pair in judged for id in pair[:2]}, seed)
         progress.begin("comparing sketches")
         advice = simdb.tune(
-            read.texts,
-            None if pairs is None else _texts_of(judged, read.named, pairs or ""),
+            drawn,
+            None if pairs is None else _texts_of(judged, named, pairs or ""),
             None if pairs is None else [pair.label for pair in judged],
             blocking=blocking,
             documents=max(intake.documents, 1),
@@ -116,32 +111,16 @@ def tune(
     intake.end()
 
 
-@dataclass(frozen=True, slots=True)
-class TuneInput:
-    """What was kept of the input: texts drawn at random, and the texts with given ids."""
-
-    texts: list[str]
-    named: dict[str, str]
-
-
-def _read(intake: Intake, wanted: Collection[str], seed: int) -> TuneInput:
-    """Read all documents; keep at most `FITTED_TEXTS` at random, and those with `wanted` ids."""
-    generator = np.random.default_rng(seed)
-    read = TuneInput([], {})
-    seen = 0
-    for batch in intake.batches(READ_AS):
-        # The document at position n takes the place of an earlier one with probability k / (n + 1)
-        # (Vitter 1985, algorithm R).
-        places = generator.integers(0, np.arange(seen, seen + len(batch)) + 1).tolist()
-        for at, (id, place) in enumerate(zip(batch.ids, places, strict=True), seen):
-            if at < FITTED_TEXTS:
-                read.texts.append(as_text(batch.texts[at - seen], str(id)))
-            elif place < FITTED_TEXTS:
-                read.texts[place] = as_text(batch.texts[at - seen], str(id))
-            if wanted and str(id) in wanted:
-                read.named[str(id)] = as_text(batch.texts[at - seen], str(id))
-        seen += len(batch)
-    return read
+def _read(intake: Intake, wanted: Collection[str], seed: int) -> tuple[list[str], dict[str, str]]:
+    """Read all documents; return at most `FITTED_TEXTS` at random, and those with `wanted` ids."""
+    drawn, named = sketching.DrawnTexts(sketching.FITTED_TEXTS, seed), {}
+    # The sketch decides only about a hint on mark-up, which this command gives in its own words.
+    for batch in intake.batches(simdb.Simhash(markup="html")):
+        drawn.add(batch.ids, batch.texts)
+        for at, id in enumerate(batch.ids if wanted else ()):
+            if str(id) in wanted:
+                named[str(id)] = sketching.as_text(batch.texts[at], str(id))
+    return drawn.texts, named
 
 
 def _texts_of(

@@ -1,5 +1,7 @@
 """Commands compact, rebuild, copy, merge, dump, load, upgrade, import-datasketch: upkeep."""
 
+from __future__ import annotations
+
 import os
 import sys
 from contextlib import ExitStack, suppress
@@ -8,7 +10,7 @@ from functools import partial
 from typing import Annotated
 
 import simdb
-from simdb import compat
+from simdb import compat, core, files
 from simdb.cli.options.opening import open_either, open_idle
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import (
@@ -21,8 +23,6 @@ from simdb.cli.output.render import (
     quantity,
 )
 from simdb.core.choices import ConflictName
-from simdb.core.previews import size
-from simdb.files import STANDARD_OUTPUT, check_outputs
 
 
 def compact(db: str) -> None:
@@ -38,6 +38,7 @@ def rebuild(db: str, *, drop_damaged: bool = False, polytopes: int | None = None
     report = simdb.rebuild(db, drop_damaged=drop_damaged, polytopes=polytopes)
     row = asdict(report)
     if is_table():
+        size = core.previews.size
         row = {
             "documents": f"{report.document_count:,}",
             "lost": f"{report.lost_count:,}",
@@ -54,7 +55,7 @@ def rebuild(db: str, *, drop_damaged: bool = False, polytopes: int | None = None
 
 def copy(db: str, target: str, *, incremental: bool = False) -> None:
     """Copy the current state of a database to a new directory; other processes can keep writing."""
-    check_outputs({"TARGET": target}, (), {}, [db])
+    files.check_outputs({"TARGET": target}, (), {}, [db])
     with simdb.open(db, "r") as database:
         count = database.copy(target, incremental=incremental)
     with simdb.open(target, "r") as copied:
@@ -75,21 +76,21 @@ def merge(
     print_one(row)
 
 
-def dump(db: str, *, output: str = STANDARD_OUTPUT) -> None:
+def dump(db: str, *, output: str = "-") -> None:
     """Write everything in a database to one portable file; other processes can keep writing."""
-    if output == STANDARD_OUTPUT and sys.stdout.isatty():
+    if output == files.STANDARD_OUTPUT and sys.stdout.isatty():
         raise simdb.OptionError(
             "a dump is binary and would garble the terminal; use -o FILE, or a pipe"
         )
-    check_outputs({"--output": output}, (), {}, [db])
+    files.check_outputs({"--output": output}, (), {}, [db])
     with Progress("dumping") as progress, simdb.open(db, "r") as database:
         show = partial(progress.documents, whole=len(database))
-        if output == STANDARD_OUTPUT:
+        if output == files.STANDARD_OUTPUT:
             count = database.dump(sys.stdout.buffer, show)
             sys.stdout.buffer.flush()
         else:
             count = database.dump(output, show)
-    if output == STANDARD_OUTPUT:
+    if output == files.STANDARD_OUTPUT:
         print(f"dumped {quantity(count, 'document')}", file=sys.stderr)
     else:
         row = {"path": output, "documents": count, "bytes": os.path.getsize(output)}

@@ -17,7 +17,7 @@ from simdb.files.outputs import (
     side_files as side_files,
     written as written,
 )
-from simdb.files.pieces import Spool as Spool, TextSpool as TextSpool
+from simdb.files.pieces import Spool as Spool, TextsById as TextsById
 from simdb.files.read_again import (
     LinesAgain as LinesAgain,
     Names as Names,

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdb.core import kernel
+from simdb.core.arrays import Id, places_in
 from simdb.core.arrow import TextColumn, encoded
-from simdb.core.dtypes import I64, U32
+from simdb.core.dtypes import I64, U32, U64
 from simdb.core.errors import Error, InputError, no_descriptor
 from simdb.core.memory import Blocks
 from simdb.core.threads import run_all
@@ -276,6 +277,47 @@ class TextSpool(ExitStack):
         content = np.frombuffer(kernel.read_ranges(self._file.fileno(), *ranges), np.uint8)
         addresses = np.cumsum(lengths) - lengths + content.ctypes.data
         return TextColumn(addresses.astype(np.uint64), lengths, (content,))
+
+
+class TextsById(ExitStack):
+    """Texts in a spool, with 16 bytes of memory for each; a later text of an id counts.
+
+    `with` removes the spool.
+    """
+
+    def __init__(self) -> None:
+        """Begin without texts."""
+        super().__init__()
+        self._spool = self.enter_context(TextSpool())
+        self._added: list[U64] = []
+        self._key = kernel.new_id_key()
+        self._hashes: U64 | None = None
+        self._places = np.empty(0, np.uint32)
+
+    def add(self, ids: Sequence[Any], texts: Sequence[str] | TextColumn) -> None:
+        """Add documents."""
+        self._spool.add(texts)
+        self._added.append(self._hashes_of(ids))
+        self._hashes = None
+
+    def texts(self, ids: Sequence[Id]) -> Sequence[Any]:
+        """Return the text of each id, None for an unknown one."""
+        at = places_in(self._sorted(), self._hashes_of(ids))
+        known = iter(self._spool.texts(self._places[at[at >= 0]]))
+        return [None if place < 0 else next(known) for place in at.tolist()]
+
+    def _sorted(self) -> U64:
+        """Return the hashes of all ids, ascending, after finding the place of each."""
+        if self._hashes is None:
+            every = np.concatenate([np.empty(0, np.uint64), *self._added])
+            # The last of equal hashes comes first in the reversed order.
+            self._hashes, places = np.unique(every[::-1], return_index=True)
+            self._places = (len(every) - 1 - places).astype(np.uint32)
+        return self._hashes
+
+    def _hashes_of(self, ids: Sequence[Any]) -> U64:
+        """Return hashes of ids under a key of this object, so that no input can make them equal."""
+        return np.asarray(kernel.encode_ids(list(ids), self._key)[2], np.uint64)
 
 
 def _read(lines: Lines, block: LineBytes) -> bytes:

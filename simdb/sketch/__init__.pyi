@@ -42,6 +42,7 @@ from simdb.sketch.sketcher import (
 from simdb.sketch.tuning.sample import (
     SHORT_WORDS as SHORT_WORDS,
     TAG as TAG,
+    DrawnTexts as DrawnTexts,
     as_text as as_text,
     count_words as count_words,
     is_telling as is_telling,

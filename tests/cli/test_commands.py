@@ -5,10 +5,11 @@ from pathlib import Path
 import click
 from over import over
 
-from simdb import cli
+from simdb import Options, cli, jobs
 from simdb.cli import COMMANDS, NAMES, module_of
 from simdb.cli.app import app
 from simdb.cli.options.declare import DAILY, TITLES, described
+from simdb.core.values import fields
 
 SENTENCES = [pair for group in COMMANDS.values() for pair in group.items()]
 
@@ -67,3 +68,14 @@ def test_the_help_of_the_program_lists_every_command(simdb_run):
 
     assert all(f" {verb} {sentence}" in lines for verb, sentence in SENTENCES)
     assert all(f"\n{title}:\n" in output for title in ("Options", *COMMANDS))
+
+
+def test_the_defaults_that_help_shows_are_those_of_the_library():
+    made, limits = Options(), jobs.Limits()
+    shown = {each.name: each.default for each in fields(cli.plan.CreatedOptions)}
+    report = cli.report.report.__kwdefaults__
+
+    chosen = {name: value for name, value in shown.items() if value is not None}
+    assert chosen == {name: getattr(made, name) for name in chosen}
+    for name in ("groups", "sample", "seed"):
+        assert report[name] == getattr(limits, name)

@@ -121,7 +121,7 @@ def test_blocking_and_no_blocking_override_what_pairs_show(simdb_run, records, t
 def test_a_part_of_many_documents_is_kept_and_their_number_is_known(
     simdb_run, records, monkeypatch
 ):
-    monkeypatch.setattr(command, "FITTED_TEXTS", 40)
+    monkeypatch.setattr("simdb.sketch.FITTED_TEXTS", 40)
 
     (row,) = simdb_run("tune", records).rows
 

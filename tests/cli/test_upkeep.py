@@ -1,17 +1,15 @@
 """The commands that look after a database: dump, load, rebuild, doctor."""
 
 import os
-from importlib import import_module
 
 import pytest
 from click.testing import CliRunner
 
 import simdb
+from simdb import storage
 from simdb.cli.app import app
 from simdb.database.maintenance import advice
 from simdb.storage import files
-
-inspection = import_module("simdb.cli.inspection")
 
 
 @pytest.fixture
@@ -161,7 +159,7 @@ def test_doctor_gives_advice_and_ends_with_exit_code_1(simdb_run, db, monkeypatc
 
 
 def test_doctor_does_not_open_a_database_on_a_network_file_system(simdb_run, db, monkeypatch):
-    for module in (advice, inspection, files):
+    for module in (advice, storage, files):
         monkeypatch.setattr(module, "file_system", lambda path: "nfs4")
 
     ran = simdb_run("doctor", db)

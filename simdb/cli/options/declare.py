@@ -31,7 +31,7 @@ from dataclasses import fields, is_dataclass
 from functools import partial
 from itertools import pairwise
 from types import UnionType
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import click
 from click.shell_completion import CompletionItem
@@ -218,7 +218,8 @@ def command_of(
         kind = each.annotation
         if isinstance(kind, type) and is_dataclass(kind):
             groups[each.name] = kind
-            made += [_option(one.name, one.type, one.default, lines) for one in fields(kind)]
+            types = get_type_hints(kind, include_extras=True)
+            made += [_option(one.name, types[one.name], one.default, lines) for one in fields(kind)]
         elif each.kind is each.KEYWORD_ONLY:
             made.append(_option(each.name, kind, each.default, lines))
         else:

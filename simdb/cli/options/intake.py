@@ -4,26 +4,20 @@ At its end come hints: about documents that look like HTML, or are short.  Docum
 go into an output as they are.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from simdb import files
+from simdb import core, files, sketch as sketching
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import FINDINGS, Exit, in_words, quantity
-from simdb.core.arrow import Texts
 from simdb.core.choices import ERROR, RAISE, SKIP
-from simdb.core.decoding import guessed_note
 from simdb.core.errors import InputError
-from simdb.core.options import Bits, Options
-from simdb.core.skipped import Skipped, check_balance
-from simdb.core.text_sketch import TextSketch
 from simdb.core.values import dataclass, replace
-from simdb.sketch import SHORT_WORDS, TAG, AnySketcher, HashSketcher, count_words
 
 BATCH_DOCUMENTS = 8192
 BATCH_BYTES = 1 << 25
@@ -79,7 +73,7 @@ class Intake:
         self.dropped = 0
         self._refused = 0
         self._on_null, self._on_error = on_null, on_error
-        self._hashes: HashSketcher | None = None
+        self._hashes: sketching.HashSketcher | None = None
 
     @classmethod
     def of(
@@ -90,7 +84,7 @@ class Intake:
         *,
         excluded: Collection[str] = (),
         has_parts: bool = False,
-    ) -> "Intake":
+    ) -> Intake:
         """Read `sources` as `reading` says; `excluded`: see `read_sources`.
 
         `has_parts`: the parts of documents are compared, so no hint is needed that says how.
@@ -100,9 +94,10 @@ class Intake:
         found = files.read_sources(sources, reading, excluded=excluded)
         return cls(found, progress, reading.on_null, reading.on_error)
 
-    def expect(self, sketch: TextSketch) -> None:
+    def expect(self, sketch: core.text_sketch.TextSketch) -> None:
         """Take only hashes for texts, if `sketch` is of hashes; to be called before reading."""
-        self._hashes = HashSketcher(sketch) if isinstance(sketch, Bits) else None
+        bits = sketch if isinstance(sketch, core.options.Bits) else None
+        self._hashes = None if bits is None else sketching.HashSketcher(bits)
 
     def begin(self) -> None:
         """Read up to the first document with a text, which `batches` then yields with the others.
@@ -118,7 +113,7 @@ class Intake:
         self._check_any()
 
     def batches(
-        self, sketch: TextSketch | None, *, notes_short: bool = False
+        self, sketch: core.text_sketch.TextSketch | None, *, notes_short: bool = False
     ) -> Iterator[files.Batch]:
         """Yield all documents in batches of bounded size.
 
@@ -146,10 +141,11 @@ class Intake:
             if alike.count > alike.reported:
                 more = alike.count - alike.reported
                 self.progress.report(f"{source}: {more:,} more like {alike.first}")
-        check_balance(read, **{"passed on": self.documents, "refused": self._refused})
+        core.skipped.check_balance(read, **{"passed on": self.documents, "refused": self._refused})
         self._check_any()
         short = None if self._short_hint is None else self._short_hint.note()
-        for note in filter(None, (self._markup_hint, short, guessed_note(), files.left_out_note())):
+        guessed = core.decoding.guessed_note()
+        for note in filter(None, (self._markup_hint, short, guessed, files.left_out_note())):
             self.progress.note(note)
 
     def refusing(self, batch: files.Batch | None, on_error: str) -> Callable[[int, Any, str], None]:
@@ -167,7 +163,7 @@ class Intake:
         return refuse
 
     def readable(
-        self, batches: Iterable[files.Batch], sketcher: AnySketcher, on_error: str
+        self, batches: Iterable[files.Batch], sketcher: sketching.AnySketcher, on_error: str
     ) -> Iterator[files.Batch]:
         """Yield batches without the documents that a sketcher cannot read, see `refusing`."""
         for batch in batches:
@@ -199,9 +195,9 @@ class Intake:
 
         `survivors`: what has written those that are kept, before anybody sees it.
         """
-        check_balance(self.documents, **places)
+        core.skipped.check_balance(self.documents, **places)
         if survivors is not None:
-            check_balance(places["kept"], written=survivors.target.rows)
+            core.skipped.check_balance(places["kept"], written=survivors.target.rows)
 
     def end(self) -> None:
         """End the command with an exit code of 1 if input was skipped."""
@@ -290,17 +286,19 @@ class Intake:
 
 
 def _readable(
-    batch: files.Batch, sketcher: AnySketcher, refuse: Callable[[int, Any, str], None]
+    batch: files.Batch, sketcher: sketching.AnySketcher, refuse: Callable[[int, Any, str], None]
 ) -> files.Batch:
     """Return the documents that a sketcher can read, and call `refuse` with each other one."""
-    skipped = Skipped(refuse)
+    skipped = core.skipped.Skipped(refuse)
     skipped.note(lambda row, some: sketcher.sketch(some), 0, batch.texts)
     skipped.named()
-    kept = np.flatnonzero(~skipped.flags(len(batch)))
+    kept = (~skipped.flags(len(batch))).nonzero()[0]
     return batch if len(kept) == len(batch) else batch.chosen(kept)
 
 
-def is_default(options: Options, similarity: float | None, distance: int | None) -> bool:
+def is_default(
+    options: core.options.Options, similarity: float | None, distance: int | None
+) -> bool:
     """Return whether documents match by the default threshold; the arguments are those given."""
     return (
         similarity is None
@@ -318,26 +316,27 @@ class ShortHint:
         self._words: list[int] = []
         self._batches = 0
 
-    def look_at(self, texts: Texts) -> None:
+    def look_at(self, texts: core.arrow.Texts) -> None:
         """Count the words of some texts of a batch."""
         self._batches += 1
         if self._batches > FIRST_BATCHES and self._batches % LATER_BATCHES:
             return
         count = min(len(texts), LOOKED_AT_TEXTS)
-        places = np.linspace(0, len(texts) - 1, count).astype(int).tolist()
-        heads = [TAG.sub(" ", str(texts[at])[:LOOKED_AT_CHARACTERS]) for at in places]
-        self._words += [words for words in count_words(heads).tolist() if words]
+        places = [at * (len(texts) - 1) // max(count - 1, 1) for at in range(count)]
+        heads = [sketching.TAG.sub(" ", str(texts[at])[:LOOKED_AT_CHARACTERS]) for at in places]
+        self._words += [words for words in sketching.count_words(heads).tolist() if words]
 
     def note(self) -> str | None:
         """Return the hint if the median document is short, or None."""
         if len(self._words) < DOCUMENTS_LEAST:
             return None
-        median = float(np.median(self._words))
-        if median >= SHORT_WORDS:
+        middle, words = len(self._words) // 2, sorted(self._words)
+        median = (words[middle] + words[~middle]) / 2
+        if median >= sketching.SHORT_WORDS:
             return None
-        words = quantity(round(median), "word")
+        most = quantity(round(median), "word")
         return (
-            f"half of the documents have at most {words}, and the default threshold misses most"
+            f"half of the documents have at most {most}, and the default threshold misses most"
             " near-duplicates among such short documents: simdb tune SOURCE... says which options"
             " suit them"
         )
@@ -357,7 +356,7 @@ class KeptOutput(NamedTuple):
         sources: Sequence[str],
         staying: files.Staying,
         reading: files.SourceOptions,
-    ) -> "KeptOutput":
+    ) -> KeptOutput:
         """Return the output with its format; OptionError if the sources do not fit it.
 
         `staying`: see `keep_format`.

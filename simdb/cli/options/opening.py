@@ -5,30 +5,31 @@ the first document has been read.  If the command then fails, the database stays
 process may have opened it, and a note says that it is empty.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 import simdb
+from simdb import storage
 from simdb.cli.output.progress import Progress
-from simdb.storage import SHARDS_FILE, check_name
 
 if TYPE_CHECKING:
     from simdb.cli.options.intake import Intake
-    from simdb.database import Database, ShardedDatabase, Snapshot
 
 
 @contextmanager
 def open_or_create(
     path: str,
     *,
-    make_options: "Callable[[], simdb.Options]",
-    try_out: Callable[["Database"], object],
-    intake: "Intake",
+    make_options: Callable[[], simdb.Options],
+    try_out: Callable[[simdb.Database], object],
+    intake: Intake,
     allow: Collection[str],
     must_exist: bool,
-) -> Iterator["Database"]:
+) -> Iterator[simdb.Database]:
     """Open the database at `path` for writing, for a `with` statement; if there is none, make it.
 
     A new database is made when `intake` has its first document, and a note announces it.  If the
@@ -52,7 +53,7 @@ def open_or_create(
             intake.expect(database.options.sketch)
             yield database
         return
-    check_name(path)
+    storage.check_name(path)
     options = make_options()
     with simdb.open(None, options=options, allow=allow) as other:
         try_out(other)
@@ -72,13 +73,13 @@ def open_or_create(
             raise
 
 
-def begin_write(database: "Database", progress: Progress) -> "simdb.WriteTransaction":
+def begin_write(database: simdb.Database, progress: Progress) -> simdb.WriteTransaction:
     """Begin a write transaction; a note says so if another writer keeps it waiting."""
     with progress.waiting(f"waiting until another process has written to {database.path}"):
         return database.write()
 
 
-def open_idle(path: str, allow: Collection[str] = ()) -> "Database":
+def open_idle(path: str, allow: Collection[str] = ()) -> simdb.Database:
     """Open an existing database for writing, after all who are writing to it now.
 
     The verbs of the command then begin at once, or wait a little for who comes in between.
@@ -93,9 +94,9 @@ def open_idle(path: str, allow: Collection[str] = ()) -> "Database":
     return database
 
 
-def open_either(path: str, allow: Collection[str] = ()) -> "Database | ShardedDatabase":
+def open_either(path: str, allow: Collection[str] = ()) -> simdb.Database | simdb.ShardedDatabase:
     """Open the database or the sharded database at `path` for reading."""
-    if os.path.lexists(os.path.join(path, SHARDS_FILE)):
+    if os.path.lexists(os.path.join(path, storage.SHARDS_FILE)):
         return simdb.open_sharded(path, allow=allow)
     return simdb.open(path, "r", allow=allow)
 
@@ -109,7 +110,7 @@ def stored_bits(path: str | None) -> int | None:
 
 
 def one_state(
-    database: "Database | ShardedDatabase",
-) -> "AbstractContextManager[Snapshot | ShardedDatabase]":
+    database: simdb.Database | simdb.ShardedDatabase,
+) -> AbstractContextManager[simdb.Snapshot | simdb.ShardedDatabase]:
     """Return a snapshot of a database; a sharded one is written once, and is read as it is."""
     return database.read() if isinstance(database, simdb.Database) else nullcontext(database)

@@ -1,28 +1,23 @@
 """Groups of options that several commands share, and what their values mean."""
 
+from __future__ import annotations
+
 import json
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
-import numpy as np
-
-from simdb import files
+import simdb
+from simdb import core, files
 from simdb.cli.options.declare import Natural
 from simdb.cli.options.opening import stored_bits
 from simdb.cli.output.progress import Progress, stage_lines
 from simdb.cli.output.render import FINDINGS, Exit, print_note, print_rows
 from simdb.core import choices
-from simdb.core.decoding import BASE64, HEXADECIMAL, known_encoding
 from simdb.core.errors import OptionError
-from simdb.core.options import SEARCH_NAMES, Search, SearchLike
 from simdb.core.values import dataclass, replace
-from simdb.files import Row
-
-if TYPE_CHECKING:
-    from simdb.files import Batch, SourceOptions
 
 MULTIPLES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 NUMBER = re.compile("([0-9]{1,12})([KMGT]?)B?")
@@ -54,7 +49,7 @@ def check_nearest(nearest: int | None, others: Mapping[str, object]) -> None:
         )
 
 
-def given_search(text: str | None) -> SearchLike | None:
+def given_search(text: str | None) -> core.options.SearchLike | None:
     """Return what --search means: "psm", or "psm,attempts=64", or "memory_limit=2G".
 
     OptionError for anything else.
@@ -71,14 +66,14 @@ def given_search(text: str | None) -> SearchLike | None:
         name, _, value = each.partition("=")
         name = name.strip().replace("-", "_")
         number = given_size(value)
-        names = SEARCH_NAMES[1:]
+        names = core.options.SEARCH_NAMES[1:]
         if name not in names or number is None:
             raise OptionError(
                 f"--search takes the name of a method and NAME=NUMBER of {', '.join(names)},"
                 f" such as psm,attempts=64 or memory_limit=2G; got {text[:80]!r}"
             )
         values[name] = number
-    return Search(**values)
+    return simdb.Search(**values)
 
 
 def given_size(text: str) -> int | None:
@@ -109,7 +104,7 @@ class TextOptions:
     errors: choices.ErrorsName = "strict"
     on_error: choices.OnErrorName = choices.SKIP
 
-    def reading(self) -> "SourceOptions":
+    def reading(self) -> files.SourceOptions:
         """Return how to read sources, only for ids and texts.
 
         Raises OptionError for an unknown encoding or delimiter.
@@ -122,7 +117,7 @@ class TextOptions:
             )
         given = tuple(name for name in (self.id_field, self.text_field) if name is not None)
         return files.SourceOptions(
-            encoding=known_encoding(self.encoding), errors=self.errors, given=given,
+            encoding=core.decoding.known_encoding(self.encoding), errors=self.errors, given=given,
             id_field="id" if self.id_field is None else self.id_field,
             text_field="text" if self.text_field is None else self.text_field,
             has_lines=False, has_fields=False,
@@ -137,7 +132,7 @@ class ReadingOptions(TextOptions):
 
     int_ids: bool = False
 
-    def reading(self) -> "SourceOptions":
+    def reading(self) -> files.SourceOptions:
         """Return how to read sources; see `TextOptions`."""
         return replace(TextOptions.reading(self), has_int_ids=self.int_ids)
 
@@ -149,7 +144,7 @@ class DocumentOptions(ReadingOptions):
     bits: int | None = None
     base64: bool = False
 
-    def reading(self, *stored: str | None) -> "SourceOptions":
+    def reading(self, *stored: str | None) -> files.SourceOptions:
         """Return how to read sources: hashes with --bits, or if a database of `stored` has some.
 
         Raises OptionError for --base64 without hashes.
@@ -157,15 +152,15 @@ class DocumentOptions(ReadingOptions):
         is_hashes = self.bits is not None or any(map(stored_bits, stored))
         if self.base64 and not is_hashes:
             raise OptionError("--base64 says how hashes are written; give --bits N, too")
-        form = BASE64 if self.base64 else HEXADECIMAL
+        form = core.decoding.BASE64 if self.base64 else core.decoding.HEXADECIMAL
         return replace(ReadingOptions.reading(self), digits=form if is_hashes else "")
 
 
 def with_nulls(
-    reading: "SourceOptions",
+    reading: files.SourceOptions,
     on_null: choices.NullName | None,
     usual: choices.NullName | Literal[""] = "",
-) -> "SourceOptions":
+) -> files.SourceOptions:
     """Return `reading` with what --on-null says, the `usual` word if it is not given.
 
     A null is no hash, so there is no usual word for hashes.  Raises OptionError for --on-null keep.
@@ -191,7 +186,7 @@ class ListingOptions:
         if self.quiet:
             warnings.simplefilter("ignore")
 
-    def show(self, rows: Iterable[Row], columns: Sequence[str]) -> bool:
+    def show(self, rows: Iterable[files.Row], columns: Sequence[str]) -> bool:
         """Print the rows that the options ask for; return whether there are any.
 
         No more rows are read than that takes.
@@ -222,13 +217,11 @@ class ListingOptions:
             raise Exit(FINDINGS)
 
 
-def given_batch(id: str, text: str, has_int_ids: bool) -> "Batch":
-    """Return the batch of one document whose text was given with --text."""
-    size = len(text.encode("utf-8", "surrogatepass"))
-    return files.Batch(
-        ids=given_ids([id], has_int_ids), texts=[text], sources=["--text"],
-        positions=np.zeros(1, np.int64), sizes=np.array([size]),
-    )  # fmt: skip
+def given_text(id: str, text: str, has_int_ids: bool) -> files.Found:
+    """Return the one document whose text was given with --text."""
+    (own_id,), size = given_ids([id], has_int_ids), len(text.encode("utf-8", "surrogatepass"))
+    record = files.Record(id=own_id, text=text, source="--text", position=0, size_bytes=size)
+    return files.batched([record])
 
 
 def given_ids(ids: Collection[str], has_int_ids: bool) -> list[str | int]:

@@ -4,24 +4,23 @@ A command with a parameter of the type `SketchOptions` has all of them; `SketchO
 dictionary by name, without the options that were not given.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
 import simdb
-from simdb.core.decoding import known_encoding
+from simdb import core, files
 from simdb.core.errors import OptionError
-from simdb.core.options import Bits, Minhash, Simhash, sketch_of_bytes
-from simdb.core.text_sketch import TextSketch, differing_options
 from simdb.core.values import asdict, dataclass, fields
-from simdb.files import read_file
 
 Given = dict[str, Any]
 
 MINHASH = "minhash"  # the option that chooses MinHash; all other options are fields of a sketch
 BITS = "bits"  # the option that chooses hashes, beside which there is no other
 SIZED = ("preset", "dimensions", "minhash", "permutations", "stored_bits")  # --bytes says these
-PRESETS = {"paper": Simhash.paper(), "moz": Simhash.moz()}
+PRESETS = ("paper", "moz")
 # Marks a value of --stop-words as the name of a file with the words.
 FILE_MARK = "@"
 
@@ -87,7 +86,7 @@ class SketchOptions:
         for name in SIZED:
             if getattr(self, name) is not None:
                 raise OptionError(f"--bytes chooses the sketch, so leave out {_flag(name)}")
-        sketch = sketch_of_bytes(self.bytes)
+        sketch = core.options.sketch_of_bytes(self.bytes)
         return {
             MINHASH: True,
             "permutations": sketch.permutations,
@@ -95,30 +94,30 @@ class SketchOptions:
         }
 
 
-def make_sketch(given: Given) -> Simhash | Minhash | Bits:
+def make_sketch(given: Given) -> simdb.Simhash | simdb.Minhash | simdb.Bits:
     """Return the sketch with the given options, and defaults for all others."""
-    return Bits(given[BITS]) if BITS in given else make_text_sketch(given)
+    return simdb.Bits(given[BITS]) if BITS in given else make_text_sketch(given)
 
 
-def make_text_sketch(given: Given) -> Simhash | Minhash:
+def make_text_sketch(given: Given) -> simdb.Simhash | simdb.Minhash:
     """Return the sketch of texts with the given options, and defaults for all others."""
-    kind = Minhash if given.get(MINHASH) else Simhash
+    kind = simdb.Minhash if given.get(MINHASH) else simdb.Simhash
     settings = {name: value for name, value in given.items() if name != MINHASH}
     known = {each.name for each in fields(kind)}
     for name in settings:
         if name not in known:
             works_with = (
                 "fingerprints; leave out this option or --minhash"
-                if kind is Minhash
+                if kind is simdb.Minhash
                 else "MinHash signatures; add --minhash"
             )
             raise OptionError(f"{_flag(name)} works only with {works_with}")
     return kind(**settings)
 
 
-def check_given(given: Given, stored: TextSketch, where: str) -> None:
+def check_given(given: Given, stored: simdb.TextSketch, where: str) -> None:
     """Raise OptionError if the database at `where` was created with other sketch options."""
-    is_minhash, is_hashes = isinstance(stored, Minhash), isinstance(stored, Bits)
+    is_minhash, is_hashes = isinstance(stored, simdb.Minhash), isinstance(stored, simdb.Bits)
     for name, value in given.items():
         if is_hashes != (name == BITS):
             raise OptionError(
@@ -158,7 +157,8 @@ def _preset(name: str) -> Given:
     """Return the options of a preset that differ from the default sketch."""
     if name not in PRESETS:
         raise OptionError(f"--preset must be {' or '.join(PRESETS)}, got {name!r}")
-    return differing_options(PRESETS[name], Simhash())
+    preset = getattr(simdb.Simhash, name)()
+    return core.text_sketch.differing_options(preset, simdb.Simhash())
 
 
 def _fitted(path: str) -> Given:
@@ -171,5 +171,6 @@ def _words(stop_words: str | None) -> str | tuple[str, ...] | None:
     """Return the name of a language, or the words from a file, sorted and distinct."""
     if stop_words is None or not stop_words.startswith(FILE_MARK):
         return stop_words
-    text = read_file(stop_words.removeprefix(FILE_MARK), known_encoding("utf-8"), "strict")
+    path, encoding = stop_words.removeprefix(FILE_MARK), core.decoding.known_encoding("utf-8")
+    text = files.read_file(path, encoding, "strict")
     return tuple(sorted(set(text.split())))

@@ -3,101 +3,60 @@
 The rule that says which text of a group stays is checked here, too.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
-import numpy as np
-
+import simdb
+from simdb import core, files
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import ReadingOptions
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import ELLIPSIS
-from simdb.core import keeping, kernel
-from simdb.core.arrays import Id, places_in
-from simdb.core.arrow import TextColumn
-from simdb.core.dtypes import U64
 from simdb.core.errors import OptionError
-from simdb.core.text_sketch import TextSketch
-from simdb.files import Found, Row, TextSpool, check_sources, names_output, read_sources
 
 # From ids to texts, None for an unknown one.
-TextsOfIds = Callable[[Sequence[Id]], Sequence[Any]]
+TextsOfIds: TypeAlias = "Callable[[Sequence[core.arrays.Id]], Sequence[Any]]"
 # So many rows get their texts at a time.
 PORTION_ROWS = 512
-
-if TYPE_CHECKING:
-    from simdb import Database, ShardedDatabase
-
-
-class TextsById(ExitStack):
-    """Texts in a spool, with 16 bytes of memory for each; a later text of an id counts.
-
-    `with` removes the spool.
-    """
-
-    def __init__(self) -> None:
-        """Begin without texts."""
-        super().__init__()
-        self._spool = self.enter_context(TextSpool())
-        self._added: list[U64] = []
-        self._key = kernel.new_id_key()
-        self._hashes: U64 | None = None
-        self._places = np.empty(0, np.uint32)
-
-    def read(self, found: Found, sketch: TextSketch, progress: Progress) -> None:
-        """Add all documents that the readers have `found`."""
-        for batch in Intake(found, progress).batches(sketch):
-            self.add(batch.ids, batch.texts)
-
-    def add(self, ids: Sequence[Any], texts: Sequence[str] | TextColumn) -> None:
-        """Add documents."""
-        self._spool.add(texts)
-        self._added.append(self._hashes_of(ids))
-        self._hashes = None
-
-    def texts(self, ids: Sequence[Id]) -> Sequence[Any]:
-        """Return the text of each id, None for an unknown one."""
-        at = places_in(self._sorted(), self._hashes_of(ids))
-        known = iter(self._spool.texts(self._places[at[at >= 0]]))
-        return [None if place < 0 else next(known) for place in at.tolist()]
-
-    def _sorted(self) -> U64:
-        """Return the hashes of all ids, ascending, after finding the place of each."""
-        if self._hashes is None:
-            every = np.concatenate([np.empty(0, np.uint64), *self._added])
-            # The last of equal hashes comes first in the reversed order.
-            self._hashes, places = np.unique(every[::-1], return_index=True)
-            self._places = (len(every) - 1 - places).astype(np.uint32)
-        return self._hashes
-
-    def _hashes_of(self, ids: Sequence[Any]) -> U64:
-        """Return hashes of ids under a key of this object, so that no input can make them equal."""
-        return np.asarray(kernel.encode_ids(list(ids), self._key)[2], np.uint64)
 
 
 @contextmanager
 def stored_texts(
-    sources: list[str] | None, inputs: ReadingOptions, sketch: TextSketch
+    sources: list[str] | None, inputs: ReadingOptions, sketch: simdb.TextSketch
 ) -> Iterator[TextsOfIds | None]:
     """Read the texts of --texts, and yield what finds them by ids; None if it names no sources."""
     with texts_by_id(sources) as texts:
         if texts is not None and sources is not None:
-            check_sources(sources, inputs.reading())
+            files.check_sources(sources, inputs.reading())
             with Progress("reading") as progress:
-                texts.read(read_sources(sources, inputs.reading()), sketch, progress)
+                read_into(texts, sources, inputs.reading(), sketch, progress)
         yield None if texts is None else texts.texts
 
 
-def own_texts(database: "Database[Any] | ShardedDatabase[Any]") -> TextsOfIds | None:
+def own_texts(database: simdb.Database[Any] | simdb.ShardedDatabase[Any]) -> TextsOfIds | None:
     """Return what reads the texts of a database by ids; None if it stores none."""
     return database.texts_many if database.options.texts else None
 
 
-def texts_by_id(sources: object) -> AbstractContextManager[TextsById | None]:
+def texts_by_id(sources: object) -> AbstractContextManager[files.TextsById | None]:
     """Return an empty collection for the texts of some sources; None in it without sources."""
-    return nullcontext() if sources is None else TextsById()
+    return nullcontext() if sources is None else files.TextsById()
+
+
+def read_into(
+    texts: files.TextsById,
+    sources: Collection[str],
+    reading: files.SourceOptions,
+    sketch: simdb.TextSketch,
+    progress: Progress,
+) -> None:
+    """Add all documents of some sources to a collection."""
+    for batch in Intake(files.read_sources(sources, reading), progress).batches(sketch):
+        texts.add(batch.ids, batch.texts)
 
 
 class Beginnings(ExitStack):
@@ -110,14 +69,14 @@ class Beginnings(ExitStack):
         """Keep `characters` of each text."""
         super().__init__()
         self._characters = characters
-        self._texts = self.enter_context(TextsById())
+        self._texts = self.enter_context(files.TextsById())
         self.earlier: TextsOfIds | None = None
 
-    def add(self, ids: Sequence[Any], texts: Sequence[str] | TextColumn) -> None:
+    def add(self, ids: Sequence[Any], texts: Sequence[str] | core.arrow.TextColumn) -> None:
         """Add documents."""
         self._texts.add(ids, [beginning(str(text), self._characters) for text in texts])
 
-    def of(self, ids: Sequence[Id]) -> list[str | None]:
+    def of(self, ids: Sequence[core.arrays.Id]) -> list[str | None]:
         """Return the beginning of the text of each id, None for an unknown one."""
         found = list(map(_decoded, self._texts.texts(ids)))
         missing = [at for at, text in enumerate(found) if text is None]
@@ -132,14 +91,17 @@ class Shown:
     """Result rows with beginnings of texts, which can be read several times like the rows."""
 
     def __init__(
-        self, rows: Iterable[Row], texts: Callable[[Sequence[Id]], Sequence[Any]], characters: int
+        self,
+        rows: Iterable[files.Row],
+        texts: Callable[[Sequence[core.arrays.Id]], Sequence[Any]],
+        characters: int,
     ) -> None:
         """Put `characters` of the `texts` of ids into the `rows` whenever they are read."""
         self._rows = rows
         self._texts = texts
         self._characters = characters
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[files.Row]:
         """Yield the rows: `text` beside each id, `match_text` beside a match.
 
         A pair gets `left_text` and `right_text`, a cluster the `texts` of its ids.
@@ -172,14 +134,14 @@ def text_beginning(text: Any, characters: int) -> str | None:
     return None if decoded is None else beginning(decoded, characters)
 
 
-def _ids_of(row: Row) -> list[Id]:
+def _ids_of(row: files.Row) -> list[core.arrays.Id]:
     """Return the ids in a row, in the order in which `_with_texts` takes their texts."""
     if "ids" in row:
         return list(row["ids"])
     return [row["left"], row["right"]] if "left" in row else [row["id"], row["match"]]
 
 
-def _with_texts(row: Row, texts: Iterator[str | None]) -> Row:
+def _with_texts(row: files.Row, texts: Iterator[str | None]) -> files.Row:
     if "ids" in row:
         return {**row, "texts": [next(texts) for _ in row["ids"]]}
     if "left" in row:
@@ -193,9 +155,9 @@ def _decoded(text: Any) -> str | None:
 
 def check_keep(keep: str) -> None:
     """Raise OptionError unless --keep has a rule; a file there says that its place is -o."""
-    if names_output(keep) and not keep.startswith(("max:", "min:")):
+    if files.names_output(keep) and not keep.startswith(("max:", "min:")):
         raise OptionError(
             f"--keep {keep} names a file, and --keep says which document of a group stays, such as"
             f" longest; what stays is written by -o {keep}"
         )
-    keeping.parse(keep, "--keep")
+    core.keeping.parse(keep, "--keep")

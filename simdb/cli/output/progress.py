@@ -1,5 +1,7 @@
 """Progress: a line on standard error that shows how far a command is, and the notes."""
 
+from __future__ import annotations
+
 import json
 import sys
 import threading
@@ -8,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from simdb import core
 from simdb.cli import output
 from simdb.cli.output.render import plain, print_note, quantity, wants_json, wrapped
-from simdb.core.progress import Stage, Timings
 
 if TYPE_CHECKING:
     from simdb.cli.output.terminal import ProgressLine
@@ -34,7 +36,7 @@ class Progress:
         self._is_watched = sys.stderr.isatty()
         self._begun = time.monotonic()
         self._line: ProgressLine | None = None
-        self.timings = Timings()
+        self.timings = core.progress.Timings()
         self.timings.begin(doing)
 
     @property
@@ -97,7 +99,7 @@ class Progress:
             self._line.stop()
             self._line = None
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> Progress:
         """Return this object."""
         return self
 
@@ -106,7 +108,7 @@ class Progress:
         self.finish()
 
 
-def stage_lines(timings: Timings) -> Iterator[str]:
+def stage_lines(timings: core.progress.Timings) -> Iterator[str]:
     """Yield a line for each stage, and one for the whole."""
     every = [*timings.stages, timings.whole()]
     if wants_json():
@@ -119,6 +121,6 @@ def stage_lines(timings: Timings) -> Iterator[str]:
         yield f"{name:<{width}} {stage.seconds:7.2f} s {processor}"
 
 
-def _rounded(stage: Stage) -> dict[str, str | float]:
+def _rounded(stage: core.progress.Stage) -> dict[str, str | float]:
     values = (round(each, DIGITS) if isinstance(each, float) else each for each in stage[1:])
     return {"stage": stage.name, **dict(zip(stage._fields[1:], values, strict=True))}

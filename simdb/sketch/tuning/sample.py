@@ -167,6 +167,27 @@ def drawn(texts: Sequence[Any], total: int, generator: np.random.Generator) -> T
     )
 
 
+class DrawnTexts:
+    """Texts drawn at random from all that are added, each with the same chance."""
+
+    def __init__(self, most: int, seed: int) -> None:
+        """Draw at most `most` texts."""
+        self.texts: list[str] = []
+        self._most, self._seen, self._generator = most, 0, np.random.default_rng(seed)
+
+    def add(self, ids: Sequence[Any], texts: Sequence[Any]) -> None:
+        """Add texts, which their ids name in messages."""
+        # The text at position n takes the place of an earlier one with probability k / (n + 1)
+        # (Vitter 1985, algorithm R).
+        places = self._generator.integers(0, np.arange(len(texts)) + self._seen + 1).tolist()
+        for id, text, place in zip(ids, texts, places, strict=True):
+            if self._seen < self._most:
+                self.texts.append(as_text(text, str(id)))
+            elif place < self._most:
+                self.texts[place] = as_text(text, str(id))
+            self._seen += 1
+
+
 def writing_of(texts: Sequence[str]) -> WritingSystem:
     """Return how some texts are written."""
     formed, pointed, turkic, mixed = (
