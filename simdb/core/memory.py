@@ -44,8 +44,8 @@ class Budget:
     threads : int, optional
         Number of threads; see `Database.insert_many`.
     memory : int, optional
-        Number of bytes to hold of documents that are read or compared, at least 2**26 (64 MiB), in
-        addition to some 64 bytes for each document; the rest waits in temporary files.
+        Bytes for documents that are read or compared, at least 2**26 (64 MiB); the rest waits in
+        temporary files.  About 64 bytes for each document are needed in addition.
 
     Raises
     ------
@@ -54,9 +54,9 @@ class Budget:
 
     Notes
     -----
-    Half of `memory` is for blocks of files that are being read, half for columns with a value for
-    each document, such as its place in a file.  If not given, 64 MiB of each of at most seven
-    columns are held, and blocks of 4 MiB.  Texts that are not in files are not counted.
+    Half of `memory` is for blocks of files, and half for columns with a value for each document,
+    such as its place in a file.  The default is 64 MiB for each of at most seven columns, and
+    blocks of 4 MiB.  Texts that are not in files do not count.
 
     Examples
     --------

@@ -902,8 +902,8 @@ class Unit:
     name : {"document", "paragraph", "line", "sentence"}
         The part.
     min_words : int, optional
-        Number of words from which a part is compared; shorter parts are always kept.  5 if not
-        given; "document" has none.
+        Least number of words of a part that is compared; shorter parts are always kept.  The
+        default is 5; "document" has no such limit.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Plan: which method answers a question, which keys its tables have, and why; pure.
+"""Plan: the choice of a search method with its reasons, and the keys of tables; pure functions.
 
 Here are the planner, the arrangements of tables (BPHS, PSM, bands, polytopes) and the calibration.
-What reads or writes a table is in `simdb.storage` and `simdb.database`.
+`simdb.storage` and `simdb.database` read and write the tables.
 """
 
 from simdb.core import cold

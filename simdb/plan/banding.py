@@ -1,15 +1,14 @@
 """Bands: the keys in the tables of a MinHash database (LSH, locality-sensitive hashing).
 
 The minima of a signature are cut into `bands` bands of `rows` minima each.  Table b is sorted by
-the key of band b, a hash of the minima in the band, so documents with the same minima in a band
-have equal keys in its table.  A document is stored as its packed signature: its minima one after
-the other, little-endian.
+the key of band b, a hash of its minima.  So documents with the same minima in a band have equal
+keys in its table.  A document is stored as its packed signature (`simdb/core/vector_form.py`).
 
 Two documents are candidates if at least one band is equal in both.  Each minimum agrees with a
-probability equal to the similarity, so documents of similarity s are candidates with the
-probability 1 - (1 - s^rows)^bands (Leskovec, Rajaraman & Ullman 2020, Mining of Massive Datasets,
-section 3.4).  This is an S-curve: near 0 for small s and near 1 for large s.  More rows make it
-steeper and move its step to larger s; more bands move the step to smaller s.
+probability equal to the similarity s.  So documents are candidates with the probability
+1 - (1 - s^rows)^bands (Leskovec, Rajaraman & Ullman 2020, Mining of Massive Datasets, section 3.4).
+This is an S-curve: near 0 for small s and near 1 for large s.  More rows make it steeper and move
+its step to larger s; more bands move the step to smaller s.
 """
 
 from functools import cache, lru_cache
@@ -28,15 +27,15 @@ from simdb.core.vector_form import rows_of_minima, unpack_minima
 from simdb.plan.polytopes import Polytopes
 
 STEPS = 400  # steps of similarity, from 0 to 1, in a background
-# The middle of eight collections of texts with word 3-shingles: most pairs share next to nothing,
-# and one pair in 200 shares boilerplate.
+# Medians of eight collections of texts with word 3-shingles: most pairs share next to nothing, and
+# one pair in 200 shares boilerplate.
 UNRELATED_MEAN, BOILERPLATE_SHARE, BOILERPLATE_MEAN = 0.01, 0.005, 0.1
-# Looking up one band costs as much as measuring one candidate: both wait for memory about as long.
+# The cost of looking up one band, in candidates measured: both wait for memory about equally long.
 LOOKUP_COST = 1.0
-# Minima of 1 or 2 bits are chosen to be small.  A table beside them takes 13 bytes a document, so
-# it must save so many candidates.  Queries are no slower with half the tables, of fewer rows.
+# Users choose minima of 1 or 2 bits to save space.  A table adds 13 bytes a document, so it must
+# save this number of candidates.  Queries are no slower with half the tables, of fewer rows.
 FEW_BITS_TABLE_COST = 100.0
-KEYED_SIGNATURES = 1 << 14  # signatures at a time, whose minima then stay in the cache
+KEYED_SIGNATURES = 1 << 14  # batch of signatures whose minima fit into the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +80,11 @@ class Bands:
         return rows_of_minima(vectors, self.sketch.stored_bits)
 
     def agreements(self, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> U16:
-        """Count the equal minima of rows, as of `rows_of`: of right[i] and left[i], or left[0]."""
+        """Count equal minima of rows from `rows_of`: of right[i] with left[i], or with left[0]."""
         return kernel.agreements(left, right, bits=min(self.sketch.stored_bits, 8))
 
     def searchable(self, fingerprints: U64, vectors: U8) -> U64:
-        """Return the keys of some documents in all bands: uint64[n, bands]."""
+        """Return the keys of documents in all bands: uint64[n, bands]."""
         keys = np.empty((len(vectors), self.banding.bands), np.uint64)
         bands, rows, bits = self.banding.bands, self.banding.rows, self.sketch.stored_bits
         for start in range(0, len(vectors), KEYED_SIGNATURES):
@@ -108,18 +107,18 @@ class Bands:
         keys[...] = searchable[:, table]
 
     def agreeing(self, left: U8, right: U8) -> npt.NDArray[np.bool_]:
-        """Return which bands of packed signatures left[i], right[i] are equal: bool[n, bands]."""
+        """Return which bands of packed signatures left[i] and right[i] agree: bool[n, bands]."""
         bands, rows = self.banding.bands, self.banding.rows
         same = self.minima_of(left)[:, : bands * rows] == self.minima_of(right)[:, : bands * rows]
         return np.asarray(same.reshape(-1, bands, rows).all(axis=2), np.bool_)
 
     def reach(self, similarity: float) -> float:
-        """Return the share that the bands find of documents with exactly that similarity."""
+        """Return the share of documents with exactly that similarity that the bands find."""
         bits = self.sketch.stored_bits
         return float(candidate_probability(similarity, self.banding, stored_bits=bits))
 
     def candidates(self, documents: int) -> float:
-        """Return how many of `documents` an average query finds although they are not similar."""
+        """Return the number of unrelated documents of `documents` that an average query finds."""
         return documents * _candidates(self.banding, self.sketch.stored_bits)
 
 
@@ -135,7 +134,7 @@ def bands_of(options: Options) -> Bands:
 class Background:
     """A distribution of the similarity of unrelated pairs: `shares` of all pairs at `similarities`.
 
-    Both float64[k]; the shares sum up to 1.
+    Both are float64[k]; the shares sum to 1.
     """
 
     similarities: F64
@@ -145,8 +144,8 @@ class Background:
 def band_keys(signatures: Signatures, banding: Banding) -> npt.NDArray[np.uint64]:
     """Return a key for each band of each signature, uint64[n, bands]; equal bands have equal keys.
 
-    Keys are hashed from the minima in their stored form, so the keys of stored documents can be
-    looked up, too.  Keys of documents without features mean nothing.
+    Keys are hashed from the stored form of minima, so they also find stored documents.  Keys of
+    documents without features mean nothing.
     """
     banding.check(signatures.sketch.permutations)
     return kernel.band_keys(signatures.minima, bands=banding.bands, rows=banding.rows)
@@ -167,7 +166,7 @@ def candidate_probability(
 
 @cache
 def usual_background() -> Background:
-    """Return the background of an unknown collection: the usual one of word 3-shingles."""
+    """Return the background of an unknown collection, typical of word 3-shingles."""
     edges = np.linspace(0, 1, STEPS + 1)
     above = (1 - BOILERPLATE_SHARE) * np.exp(-edges / UNRELATED_MEAN)
     above += BOILERPLATE_SHARE * np.exp(-edges / BOILERPLATE_MEAN)
@@ -192,7 +191,7 @@ def expected_candidates(
     background: Background | None = None,
     stored_bits: int = 32,
 ) -> float:
-    """Return how many of `documents` unrelated documents are candidates of a query by chance."""
+    """Return the number of `documents` unrelated documents that are candidates by chance."""
     known = background or usual_background()
     found = candidate_probability(known.similarities, banding, stored_bits=stored_bits)
     return documents * float(known.shares @ found)
@@ -201,7 +200,7 @@ def expected_candidates(
 def fewest_bands(
     rows: int, permutations: int, similarity: float, recall: float, stored_bits: int
 ) -> Banding | None:
-    """Return the fewest bands of `rows` rows that reach the recall; None if none do."""
+    """Return the fewest bands of `rows` rows that reach the recall; None if no number does."""
     bands = np.arange(1, permutations // rows + 1)
     single = float(candidate_probability(similarity, Banding(1, rows), stored_bits=stored_bits))
     with np.errstate(divide="ignore"):
@@ -219,13 +218,13 @@ def choose(
     stored_bits: int = 32,
     bands_max: int | None = None,
 ) -> Banding:
-    """Return the banding with the least cost of a query among those that reach `recall`.
+    """Return the banding with the least cost of a query that reaches `recall`.
 
-    At least the share `recall` of the documents at exactly `similarity` are then candidates, and a
-    larger share of more similar ones.  The cost is looking up every band, or storing its table
-    beside minima of few bits, and measuring the expected candidates among `documents`.  For each
-    number of rows the fewest sufficient bands are considered, unless they are more than
-    `bands_max`.  Raises OptionError if even bands of one row do not reach the recall.
+    At least a share `recall` of the documents at exactly `similarity` are then candidates, and a
+    larger share of more similar documents.  The cost has two terms: looking up every band (with
+    minima of few bits, storing its table), and measuring the expected candidates among `documents`.
+    For each number of rows, the fewest sufficient bands are considered, up to `bands_max`.  Raises
+    OptionError if even bands of one row do not reach the recall.
     """
     if not 0 < similarity <= 1 or not 0 < recall <= 1:
         raise OptionError(

@@ -1,8 +1,8 @@
 """Search of signatures: plans that look up bands, or compare every stored signature.
 
-The probability that bands find a document depends on its similarity alone, so the recall of a plan
-is known before any document is stored.  It is that of documents just as similar as asked, so that
-it holds for a kind of documents that all are.  Costs are seconds of one core with AVX-512.
+The probability that bands find a document depends only on its similarity, so the recall of a plan
+is known before any document is stored.  It is the recall of documents exactly at the threshold, so
+it holds even if all matches are there.  Costs are seconds of one core with AVX-512.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 METHODS = (BANDING, EXHAUSTIVE)
 LOOKUP_SECONDS = 90e-9  # one band of one query
 MEASURED_SECONDS = 150e-9  # fetching and comparing one candidate
-SCANNED_BYTE_SECONDS = 0.05e-9  # comparing one byte of signatures that lie in a row
+SCANNED_BYTE_SECONDS = 0.05e-9  # comparing one byte of consecutive signatures
 SORTED_SECONDS = 20e-9  # sorting one document into a table and finding its group of equal keys
 
 
@@ -50,7 +50,7 @@ def named(problem: Problem[BandedPopulation], best: Callable[[Criterion], Plan])
 
 
 def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
-    """Return in words what bands that miss the recall were made for; "" if they do not."""
+    """Return in words why bands miss the recall; "" if they reach it."""
     banding = next(plan for plan in plans if plan.method == BANDING)
     if banding.recall >= criterion.recall or criterion.recall >= 1.0:
         return ""

@@ -1,14 +1,14 @@
-"""Calibration: a sample of the similar pairs of a collection, and what was learnt from it.
+"""Calibration: a sample of the similar pairs of a collection, and the model learnt from it.
 
 A pair has a query side and a stored side, as in a search.  The volatility model is learnt from the
-pairs.  If the query is a stored document, its weights are rounded and tell less about the order of
-its bits than exact weights do; so both kinds of queries have pairs of their own.  The planner reads
-from the sample how far a search must go for a recall.  If too few pairs satisfy a criterion, or
-nothing was calibrated, it uses changed copies of documents, stored or made ones (`copied`).
+pairs.  If the query is a stored document, its weights are rounded, and tell less about the order of
+its bits than exact weights.  So both kinds of queries have their own pairs.  The planner reads from
+the sample how far a search must go for a recall.  If too few pairs satisfy a criterion, or there is
+no calibration, it uses changed copies of stored or random documents (`copied`).
 
-A calibration covers the documents that were stored when it was made: those with ordinals below
-`covered`.  It is not known how later documents differ, so once they are many, a search also finds
-what it would find without the calibration.
+A calibration covers the documents that were stored when it was made, with ordinals below `covered`.
+Later documents may differ.  Once they are many, a search also finds the documents that it would
+find without the calibration.
 """
 
 import math
@@ -27,28 +27,23 @@ from simdb.plan import recall, volatility
 from simdb.plan.recall import FlipEvidence, SampledPairs
 from simdb.plan.volatility import VolatilityModel
 
-# Pairs of fewer queries than this are not enough: to be sure of a recall of .95 needs 59.
-QUERIES_LEAST = 100
-# With too few queries, less similar pairs are used too, which are harder to reach: with each step
-# this much less similar, and 1 bit further apart.
+QUERIES_LEAST = 100  # queries of a sample; certainty of a recall of .95 needs 59
+# With too few queries, less similar pairs are used, too, which are harder to reach.  Each step
+# lowers the similarity by this, and adds 1 bit of distance.
 WIDER_SIMILARITY = 0.02
 WIDER_STEPS = 4
-# Documents that are made where there are none, and the weights of each.
-SUPPOSED, DIMENSIONS = 1536, 64
-# A sample has all pairs within so many bits; with weights, also nearly all within so many, which
-# are hardly ever less similar than it reaches.  By weights it has nearly all pairs as similar as
-# this, a cosine that is shown as .8.  Of pairs further apart or less similar it has the easiest.
+SUPPOSED, DIMENSIONS = 1536, 64  # random documents in place of stored ones, and their weights
+# A sample has all pairs within SAMPLED_DISTANCE.  With weights, it also has nearly all pairs within
+# WEIGHED_DISTANCE, and nearly all of SAMPLED_SIMILARITY, which is shown as .8.  Of pairs further
+# apart or less similar, it has the easiest.
 SAMPLED_DISTANCE, WEIGHED_DISTANCE, SAMPLED_SIMILARITY = 6, 12, 0.79
-# For a similarity all pairs of the prior are just as similar as asked, but no measured ones are.
+# Pairs of the prior are exactly at the similarity asked for, unlike measured pairs.
 PRIOR_CAUTION = 3
-# Of copies there are as many as one likes, so the share that is found is just the one expected.
+# Any number of copies can be made, so the expected share is demanded, without a margin.
 EVEN = 0.5
-# Few of the bits within such a distance say little of how much a document changed.
-NEARBY = 2
-# A noise that a caller can give.
-NOISE_LEAST, NOISE_MOST = 0.05, 0.3
-# Ordinals are uint32.
-ORDINAL_COUNT_MAX = 1 << 32
+NEARBY = 2  # up to this distance, differing bits tell little about the change of a document
+NOISE_LEAST, NOISE_MOST = 0.05, 0.3  # that a caller can give
+ORDINAL_COUNT_MAX = 1 << 32  # ordinals are uint32
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +52,7 @@ class Delays:
 
     The defaults are from one fast machine; `Database.calibrate` measures the machine that it runs
     on.  The first five are delta_R, delta_L, delta_P, delta_V and delta_S of Sood & Loguinov 2011,
-    equations (8) to (26).  The planner needs the others for steps that they do not count.
+    equations (8) to (26).  The rest are for steps that the paper does not count.
     """
 
     memory: float = 30e-9  # one random access to main memory, prefetched
@@ -78,12 +73,12 @@ USUAL_DELAYS = Delays()
 class Calibration:
     """A sample of similar pairs of a collection and the model learnt from it.
 
-    `similarities` float32[n] of the pairs, as the kernel measures them; `are_stored` bool[n]:
-    whether the query side is a stored document; `document_count`: documents in the collection;
-    `query_count`: documents whose similar ones were searched for the sample; `covered`: documents
-    with ordinals below this were stored when the calibration was made; `delays`: measured on the
-    machine that made it.  `noise`: of changes, if the caller gave it in place of a sample; it holds
-    for all documents, whenever they are inserted.
+    `similarities`: float32[n] of the pairs, as the kernel measures them.  `are_stored`: whether the
+    query side is a stored document, bool[n].  `document_count`: documents in the collection.
+    `query_count`: documents whose similar documents were searched for.  `covered`: the calibration
+    covers documents with ordinals below this.  `delays`: measured on the machine that made it.
+    `noise`: the noise of changes that a caller gave instead of a sample; it holds for documents
+    inserted at any time.
     """
 
     model: VolatilityModel
@@ -99,8 +94,8 @@ class Calibration:
     def matching(self, similarity: float | None, distance: int | None) -> Bools:
         """Return whether each pair satisfies a criterion: bool[n].
 
-        Any search finds a pair at distance 0, so for a distance these pairs are left out: they say
-        nothing about the others.
+        For a distance, pairs at distance 0 are excluded: any search finds them, so they tell
+        nothing about other pairs.
         """
         found = np.ones(len(self.pairs), np.bool_)
         if similarity is not None:
@@ -119,11 +114,11 @@ def evidence(
     *,
     is_stored: bool,
 ) -> FlipEvidence:
-    """Return the matching pairs of the calibration if there are enough, or those of the prior.
+    """Return the matching pairs of the calibration if there are enough, or pairs of the prior.
 
     `is_stored`: whether the queries are stored documents.  For a similarity, pairs of stored
-    documents serve other queries if there are no better ones: a search that reaches a pair by
-    rounded weights also reaches it by exact weights.
+    documents also serve other queries if there are no better pairs.  A search that reaches a pair
+    by rounded weights reaches it by exact weights, too.
     """
     if calibration is not None and calibration.noise is None:
         for step in range(WIDER_STEPS):
@@ -141,9 +136,9 @@ def _measured(
     is_stored: bool,
     step: int,
 ) -> FlipEvidence | None:
-    """Return the matching pairs for a criterion made `step` steps wider; None if too few.
+    """Return the matching pairs for a criterion widened by `step` steps; None if too few.
 
-    None, too, if the sample does not have all pairs that satisfy the criterion.
+    None as well if the sample lacks some pairs that satisfy the criterion.
     """
     most = SAMPLED_DISTANCE if np.isnan(calibration.similarities).any() else WEIGHED_DISTANCE
     limit = FINGERPRINT_BITS if distance is None else distance
@@ -160,7 +155,7 @@ def _measured(
         pairs = calibration.pairs.taken(matching & chosen)
         count = pairs.query_count
         if count >= QUERIES_LEAST:
-            # A pair from a wider criterion counts as if it were just within the real one.
+            # A pair of the wider criterion counts as if it were at the limit of the real one.
             distances = np.minimum(recall.distances(pairs), limit)
             costs = volatility.costs(calibration.model)
             return FlipEvidence(pairs, distances, costs, f"{len(pairs):,} sampled pairs", True)
@@ -171,7 +166,7 @@ def _measured(
 def _supposed(
     similarity: float | None, distance: int | None, is_stored: bool, noise: float | None
 ) -> FlipEvidence:
-    """Return pairs of made documents, whose weights are normal, at the cosines of the prior."""
+    """Return pairs of random documents with normal weights, at the cosines of the prior."""
     generator = np.random.default_rng(1)
     weights = generator.standard_normal((SUPPOSED, DIMENSIONS))
     return copied(
@@ -190,9 +185,9 @@ def copied(
     origin: str,
     generator: np.random.Generator,
 ) -> FlipEvidence:
-    """Return changed copies of documents, by their weights float64[n, d], as matches may be.
+    """Return pairs of documents and changed copies, from weights float64[n, d], as sample matches.
 
-    For a similarity the copies are at this cosine, the least that matches.  `noise`: see
+    For a similarity, the copies are at this cosine, the least that matches.  `noise`: see
     `volatility.prior`.
     """
     limit = FINGERPRINT_BITS if distance is None else distance
@@ -213,12 +208,12 @@ def copied(
 
 
 def delays_of(calibration: Calibration | None) -> Delays:
-    """Return the delays of the calibration, or the usual ones without a calibration."""
+    """Return the delays of the calibration, or the defaults without a calibration."""
     return USUAL_DELAYS if calibration is None else calibration.delays
 
 
 def encode_calibration(calibration: Calibration) -> dict[str, Any]:
-    """Return the calibration in plain types, for storage."""
+    """Return the calibration in plain types, for storing."""
     return {
         "model": volatility.encode(calibration.model),
         "queries": calibration.pairs.queries.astype("<u8").tobytes(),
@@ -238,14 +233,14 @@ def encode_calibration(calibration: Calibration) -> dict[str, Any]:
 def covered_by(stored: Mapping[str, Any]) -> int:
     """Return the ordinal below which a stored calibration covers all documents.
 
-    It is 0 if it is not stored, as then nothing is known of any document.
+    If none is stored, it is 0: the calibration then covers no document.
     """
     return a_whole(stored.get("covered", 0), ORDINAL_COUNT_MAX + 1)
 
 
 @expecting("the stored calibration")
 def decode_calibration(stored: Mapping[str, Any]) -> Calibration:
-    """Read what `encode_calibration` wrote; CorruptError if its arrays do not fit together."""
+    """Decode the map of `encode_calibration`; CorruptError if its arrays do not fit together."""
     stored = a_map(stored)
     queries = np.frombuffer(stored["queries"], "<u8").astype(np.uint64)
     others = np.frombuffer(stored["stored"], "<u8").astype(np.uint64)
@@ -276,15 +271,15 @@ def decode_calibration(stored: Mapping[str, Any]) -> Calibration:
 
 
 def is_noise(value: object) -> bool:
-    """Return whether a value is a number that a noise can be."""
+    """Return whether a value is a possible noise: a number from `NOISE_LEAST` to `NOISE_MOST`."""
     is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
     return is_number and NOISE_LEAST <= value <= NOISE_MOST  # type: ignore[operator]
 
 
 def _decode_delays(stored: Mapping[str, Any]) -> Delays:
-    """Read the delays; the usual ones for those that an older version did not measure.
+    """Decode the delays, with defaults for delays that an older version did not measure.
 
-    ValueError unless they are above 0.
+    Raises ValueError unless they are above 0.
     """
     known = {each.name for each in fields(Delays)}
     seconds = {name: a_number(stored[name]) for name in known & set(stored)}

@@ -1,61 +1,56 @@
-"""Compaction: decides which runs are merged, at once or step by step, and how fast the steps go.
+"""Compaction: the choice of the runs to merge, at once or step by step, and the pace of the steps.
 
-A new run is merged with all neighbours that are not much larger.  From each run to the run before
-it, sizes then grow at least by the factor `growth`.  So there are few runs, which helps queries, as
-they probe each run; and a document is rewritten only a few times.
+A new run is merged with all neighbours that are not much larger.  Each run is then at least
+`growth` times larger than the next.  So there are few runs, which helps queries, since they probe
+each run.  Still, a document is rewritten only a few times.
 
-A commit merges runs at once as long as that takes little time.  Larger merges take many commits:
-each writes a part in proportion to the documents that it inserts, so no commit takes long, and the
-merge has ended when 1 / `PACE` as many documents were inserted as it rewrites.  Until then queries
-use the old runs.  Where each commit inserts very many documents, merges make longer runs.
+A commit merges runs at once if that takes little time.  Larger merges are spread over commits, each
+of which writes a part in proportion to the documents that it inserts, so that no commit takes long.
+A merge of n documents ends after n / `PACE` insertions; until then, queries use the old runs.  If
+commits insert very many documents each, merges make longer runs.
 """
 
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 
-# Runs of this many full deltas together, 131,072 documents, are merged in some 20 milliseconds; if
-# a document has more than `WIDE` bytes of vectors or signatures, fewer are.
+# A commit merges 32 full deltas, 131,072 documents, in about 20 milliseconds; it merges fewer if a
+# document has more than `WIDE` bytes of vectors or signatures.
 AT_ONCE_DELTAS = 32
 AT_ONCE_DELTA_MOST = 4096
 WIDE = 128
 PACE = 8
-# No merge makes a longer run beside small transactions.  It bounds the largest value, hence the
-# longest step.
+# The longest run that a merge makes during small transactions.  It bounds the largest stored value,
+# and so the longest step.
 LENGTH_MOST = 1 << 23
-# Nor does a merge beside transactions that insert many documents each.
-BULK_MOST = 1 << 25
-# While such a merge goes on, at most about so many of them make a run of their own.
-BULK_COMMITS = 4
-# No compaction does.
-COMPACTED_MOST = 1 << 27
-# While a compaction writes a table, a document takes so much memory: its entry, which is merged,
-# and the value of its key, as it is written.  Here measured, with what else is held.
+BULK_MOST = 1 << 25  # the longest run during transactions that insert many documents each
+BULK_COMMITS = 4  # about the most of these that make runs of their own during a merge
+COMPACTED_MOST = 1 << 27  # the longest run that a compaction makes
+# Memory for each document while a compaction writes a table, measured: the merged entry, the key as
+# it is written, and all else.
 COMPACTED_BYTES = 27
-# All of that may take this part of the memory.
-COMPACTED_PART = 4
-# A transaction that inserts more has several runs in memory.
-STAGED_MOST = 1 << 20
-# Runs of so many documents together are written ahead of the commit that makes them live.
+COMPACTED_PART = 4  # a compaction may take a quarter of the memory
+STAGED_MOST = 1 << 20  # a transaction that inserts more documents holds several runs in memory
+# Runs with at least this sum of documents are written ahead of the commit that makes them live.
 AHEAD_LEAST = 1 << 19
-# A manifest with unfinished runs below the least number would be refused when it is read.
+# Readers would refuse a manifest with unfinished runs below the least number.
 assert AHEAD_LEAST <= LENGTH_MOST <= BULK_MOST <= COMPACTED_MOST
 
 
 def compacted_most(memory_bytes: int) -> int:
-    """Return how many documents a compaction writes as one run at most.
+    """Return the largest number of documents that a compaction writes as one run.
 
-    A query probes each run, so the fewest runs are best; so much memory decides how few they are.
+    A query probes each run, so the fewest runs are best; the memory limits their length.
     """
     fitting = memory_bytes // (COMPACTED_PART * COMPACTED_BYTES)
     return min(max(fitting, LENGTH_MOST), COMPACTED_MOST)
 
 
 def merged_most(inserted: int, memory_bytes: int) -> int:
-    """Return how many documents a merge may merge that begins when so many are inserted at once.
+    """Return the largest number of documents of a merge that begins after `inserted` at once.
 
-    The fewest runs are best for queries.  But until a merge ends, what is inserted stays in runs of
-    its own; so only where each transaction inserts many may it be long.
+    The fewest runs are best for queries.  But until a merge ends, new documents stay in runs of
+    their own.  So a merge may be long only if each transaction inserts many documents.
     """
     bulk = min(BULK_COMMITS * PACE * inserted, BULK_MOST, compacted_most(memory_bytes))
     return max(LENGTH_MOST, bulk)
@@ -64,7 +59,7 @@ def merged_most(inserted: int, memory_bytes: int) -> int:
 def merged_from(counts: Sequence[int], new: int, growth: int) -> int:
     """Return the position of the first run to merge; it and all later runs become one.
 
-    `counts`: documents of each run, the oldest run first; the last `new` of them are new.
+    `counts`: documents of each run, oldest run first; the last `new` runs are new.
     """
     start = len(counts) - new
     total = sum(counts[start:])
@@ -75,9 +70,9 @@ def merged_from(counts: Sequence[int], new: int, growth: int) -> int:
 
 
 def begun_from(counts: Sequence[int], growth: int) -> int:
-    """Return the position of the first run of a merge to begin; the number of runs if of none.
+    """Return the position of the first run of a merge that is due; the number of runs if none is.
 
-    It is the merge that makes sizes grow by the factor `growth` again.
+    The merge makes sizes grow by the factor `growth` again.
     """
     for at in range(len(counts) - 1):
         if counts[at] < growth * counts[at + 1]:
@@ -86,7 +81,7 @@ def begun_from(counts: Sequence[int], growth: int) -> int:
 
 
 def first_within(lengths: Sequence[int], most: int) -> int:
-    """Return the first position from which on all runs together are at most `most` long."""
+    """Return the first position from which all later runs have a sum of at most `most`."""
     start, total = len(lengths), 0
     while start > 0 and total + lengths[start - 1] <= most:
         start -= 1
@@ -95,7 +90,7 @@ def first_within(lengths: Sequence[int], most: int) -> int:
 
 
 def grouped(lengths: Sequence[int], most: int) -> list[list[int]]:
-    """Cut the positions of runs into groups of neighbours that are at most `most` long together.
+    """Group the positions of neighbouring runs whose lengths have a sum of at most `most`.
 
     A longer run is a group of its own.
     """
@@ -111,7 +106,7 @@ def grouped(lengths: Sequence[int], most: int) -> list[list[int]]:
 
 
 def merged_at_once(delta_documents: int, new: int, width: int) -> int:
-    """Return how many documents a commit that seals `new` of them may merge at once.
+    """Return the number of documents that a commit sealing `new` of them may merge at once.
 
     `width`: bytes of a vector or signature.
     """
@@ -120,9 +115,9 @@ def merged_at_once(delta_documents: int, new: int, width: int) -> int:
 
 
 def steps_due(costs: Sequence[int], length: int, inserted: int) -> int:
-    """Return how many steps of a merge must be done when `inserted` documents followed its begin.
+    """Return the number of steps of a merge that are due once `inserted` documents followed it.
 
-    `costs` of each step, in any unit; `length`: the documents that it merges.
+    `costs`: of each step, in any unit.  `length`: the number of documents that it merges.
     """
     spent = list(accumulate(costs, initial=0))
     return bisect_right(spent, spent[-1] * inserted // max(length // PACE, 1)) - 1
@@ -131,7 +126,7 @@ def steps_due(costs: Sequence[int], length: int, inserted: int) -> int:
 def are_put_off(steps: int, inserted: int, delta_documents: int) -> bool:
     """Return whether a commit that seals a run leaves the due `steps` of a merge to the next one.
 
-    So no commit of few documents writes a run and the value of a step.  The next commit, if it
-    inserts as many, seals none.
+    So no commit of few documents writes both a run and the value of a step.  The next commit of
+    equal size seals no run.
     """
     return steps == 1 and 2 * inserted <= delta_documents

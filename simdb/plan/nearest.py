@@ -1,20 +1,20 @@
-"""Nearest: at which similarities or distances to search for the best k, before comparing with all.
+"""Nearest: the steps of a search for the best k documents, before it compares with all.
 
-How similar the k-th best document is to a query is not known before the search.  So the search
-takes steps: it looks for all documents of at least some similarity, then of a lower one, and ends
-as soon as it has found k.  The last resort is a **scan**, which compares every document.
+The similarity of the k-th best document is not known before the search.  So the search takes steps:
+it looks for all documents of at least some similarity, then of a lower one, until it has found k.
+The last resort is a **scan**, which compares every document.
 
-The k best are then at least as similar as the step asked for, and the plan of the step finds each
-of them with the wanted recall, *at every similarity* from the step's on, so the recall holds for
-the k best in the mean.  By distance each step is exact: if k documents are within a distance, and
-all within it are known, the nearest k are known.
+The k best are then at least as similar as the step asked for.  The plan of the step finds each of
+them with the wanted recall, *at every similarity* that the step allows.  So the recall holds for
+the k best on average.  By distance, each step is exact: if all documents within a distance are
+known, and they are k or more, the nearest k are known.
 
-Each step costs about twice as much as the step before it.  So all steps together cost less than
-twice the last of them, and the last less than twice a search that knows the right similarity.  No
-step costs more than half a scan: a query with far neighbours costs at most about two scans.
+Each step costs about twice the step before it.  So all steps together cost less than twice the last
+step, which costs less than twice a search that knows the right similarity.  No step costs more than
+half a scan, so a query with far neighbours costs at most about two scans.
 
-A batch can do better.  A few of its queries, the **pilots**, take every step, and the other queries
-take only those steps that pay if they are like the pilots (`worthwhile`).
+A batch can do better.  A few of its queries, the **pilots**, take every step.  All other queries
+take only steps that pay if they resemble the pilots (`worthwhile`).
 """
 
 from collections.abc import Callable, Sequence
@@ -30,17 +30,15 @@ from simdb.plan.parts import HashPopulation
 from simdb.plan.planner import AnyPopulation
 from simdb.plan.problem import Criterion, Population, Problem
 
-# The similarities of possible steps.
-SIMILARITIES = tuple(percent / 100 for percent in range(99, 19, -1))
-# A step costs so many times the one before it, and a scan so many times the last step, or more.
-GROWTH = 2.0
+SIMILARITIES = tuple(percent / 100 for percent in range(99, 19, -1))  # of possible steps
+GROWTH = 2.0  # the ratio of the costs of successive steps, and the least of a scan and a step
 
 CriterionAt = Callable[[float], Criterion]
 Plans = Callable[[Problem[Any]], list[Plan]]
 
 
 class NearestStep(NamedTuple):
-    """A step: what to search for, and how."""
+    """A step: its criterion, and the plan of its search."""
 
     criterion: Criterion
     plan: Plan
@@ -58,12 +56,12 @@ def steps_by_similarity(
 ) -> Steps:
     """Return the steps of a search by similarity, for the recall of the criteria.
 
-    `criterion_at(similarity)` makes a criterion that is even.  `step_seconds`: what a step costs
-    beside its plan.
+    `criterion_at(similarity)` makes the criterion of a step.  `step_seconds`: the cost of a step in
+    addition to its plan.
     """
     comparing, looking_up = BY_SIMILARITY[type(population)]
     every = replace(criterion_at(1.0), recall=1.0)
-    # No look-up of weights is certain.
+    # Look-ups by weights are never certain.
     tried = () if criterion_at(1.0).recall >= 1.0 else SIMILARITIES
     problems = [Problem(each, population, None, delays) for each in map(criterion_at, tried)]
     (scan,) = comparing(Problem(every, population, None, delays))
@@ -81,7 +79,7 @@ def steps_by_distance(
     comparing, looking_up = BY_DISTANCE[type(population)]
     tried = range(0, bits, max(bits // FINGERPRINT_BITS, 1))
     problems = [Problem(criterion_at(each), population, None, delays) for each in tried]
-    # Comparing with every document by distance costs about the same for any distance.
+    # A scan by distance costs about the same for any distance.
     (scan,) = comparing(problems[0])
     return _steps(problems, looking_up, scan, step_seconds)
 
@@ -89,7 +87,7 @@ def steps_by_distance(
 def _steps(
     problems: Sequence[Problem[Any]], looking_up: Plans, scan: Plan, step_seconds: float
 ) -> Steps:
-    """Return steps for the first of some problems, the easiest first, that look-ups solve."""
+    """Return steps for the problems, easiest first, up to the first that look-ups cannot solve."""
     possible = []
     for problem in problems:
         able = [each for each in looking_up(problem) if each.recall >= problem.criterion.recall]
@@ -104,7 +102,7 @@ def _steps(
 def doubling(
     possible: Sequence[NearestStep], scan_seconds: float, step_seconds: float
 ) -> list[NearestStep]:
-    """Return those of the possible steps, the farthest last, that double the cost.
+    """Choose the steps that double the cost from the `possible` ones, whose reach ascends.
 
     A step that costs less than `step_seconds` would hardly make the search shorter.
     """
@@ -124,16 +122,16 @@ def doubling(
 
 
 def worthwhile(costs: Sequence[float], scan_seconds: float, ended: Sequence[int]) -> list[int]:
-    """Return the numbers of the steps that make the search cheapest in the mean.
+    """Return the numbers of the steps that make the search cheapest on average.
 
-    `costs`: the seconds of each step.  `ended`: for each of some queries that took all steps, the
-    number of the step in which it ended; `len(costs)` for the scan.  The other queries are taken to
-    be like these, with one more in each step, so that a step is not left out by mere chance.
+    `costs`: the seconds of each step.  `ended`: for each pilot, the number of the step in which it
+    ended; `len(costs)` for the scan.  All other queries are taken to end like the pilots.  One more
+    is assumed to end in each step, so that no step is dropped by mere chance.
     """
     count = len(costs)
-    # left[i]: how many of the queries are not done after step i - 1.
+    # left[i]: the number of queries that are not done after step i - 1.
     left = [sum(each >= step for each in ended) + count + 1 - step for step in range(count + 2)]
-    # From the last step to the first: the least cost of what follows it, and the next step.
+    # For each step, from the last to the first: the least cost of all later steps, and the next.
     best: dict[int, tuple[float, int]] = {}
     for before in range(count - 1, -2, -1):
         following = [(scan_seconds, count)]
@@ -149,7 +147,7 @@ def worthwhile(costs: Sequence[float], scan_seconds: float, ended: Sequence[int]
 
 
 def _of_weights(problem: Problem[Population]) -> list[Plan]:
-    """Return plans by cross-polytope tables; without them, by any tables or a filter."""
+    """Return plans by cross-polytope tables, or without them by other tables or a filter."""
     if problem.population.polytope_tables:
         return polytopes.plans(problem)
     return tables.plans(problem)
@@ -159,8 +157,8 @@ BY_DISTANCE: dict[type[AnyPopulation], tuple[Plans, Plans]] = {
     Population: (tables.comparing, tables.looking_up),
     HashPopulation: (parts.comparing, parts.looking_up),
 }
-# For each population, what makes the plan of a scan, and what makes the plans of a step.  A look-up
-# of all bands costs the same for each similarity, so it is one step.
+# For each population, the functions for the plan of a scan and for the plans of a step.  A look-up
+# of all bands costs the same for every similarity, so it is one step.
 BY_SIMILARITY: dict[type[AnyPopulation], tuple[Plans, Plans]] = {
     Population: (tables.comparing, _of_weights),
     BandedPopulation: (bands.comparing, bands.looking_up),

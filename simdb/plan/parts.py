@@ -1,15 +1,17 @@
 """Tables of parts: the keys of hashes of 32 to 512 bits, and plans that look them up.
 
 The bits of a hash are dealt to blocks, and some blocks together are a part: a word of 64 bits or
-fewer.  Each block has a table, whose keys are the words of its part with the block in front, as in
-block-permuted Hamming search (`tables.py`).  However up to `distance` differing bits are spread, if
-the sum of r + 1 over all tables is more than `distance`, some table has r differing bits or fewer
-in its block (Qin et al. 2018).  Then also some part differs in at most as many bits as the sum of
-r + 1 over its own tables, less 1, and has such a table.  So a key is a candidate only if its word
-is as near as that, and few candidates need be compared as a whole.
+fewer.  Each block has a table.  Its keys are the words of its part with the block in front, as in
+block-permuted Hamming search (`tables.py`).
 
-For a recall below 1 fewer headers are looked up.  Which share of the matches in exactly `distance`
-bits is then found, if these bits are any bits, follows from counting the ways to choose them.
+Let each table flip up to r bits of its block.  If the sum of r + 1 over all tables exceeds
+`distance`, some table has at most r differing bits, however the differing bits are spread (Qin et
+al. 2018).  The part of such a table then differs in fewer bits than the sum of r + 1 over the
+tables of that part.  So a key is a candidate only if its word is that near, and few candidates need
+a comparison of whole hashes.
+
+For a recall below 1, fewer headers are looked up.  Counting the ways to choose `distance` differing
+bits gives the share of such matches that is still found.
 """
 
 from bisect import bisect_left
@@ -33,19 +35,19 @@ from simdb.plan.problem import Criterion, Problem, TablePopulation
 from simdb.plan.tables import SORTED_SECONDS, SWEPT_SECONDS
 
 METHODS = (EXHAUSTIVE, BPHS)
-# A part of a match has at most so many standard deviations more differing bits than the mean part,
-# or the match is lost, if the recall allows it.
+# If the recall allows losses: the limit of differing bits of one part of a candidate, in standard
+# deviations above the mean.
 FAR_DEVIATIONS = 3.0
-CANDIDATE_SECONDS = 5e-9  # comparing one candidate as a whole, where many are
-SWEPT_BYTE_SECONDS = 0.015e-9  # comparing one byte of a hash with those of many queries
+CANDIDATE_SECONDS = 5e-9  # comparing one of many candidates as a whole
+SWEPT_BYTE_SECONDS = 0.015e-9  # comparing one byte of a hash with the bytes of many queries
 
 
 def fitted_order(hashes: U8, widths: Sequence[int]) -> tuple[int, ...]:
-    """Return an order in which each block has as much entropy as the others: see `Bits.order`.
+    """Return an order of bits that gives all blocks similar entropy; see `Bits.order`.
 
     `hashes`: a sample, uint8[n, bits / 8].  `widths`: the bits of each block.  The bits are dealt
-    in turn, those of the most entropy first; in each turn a bit goes to the block with whose bits
-    it is least correlated.
+    in turn, by descending entropy.  In each turn, a bit goes to the block with whose bits it is
+    least correlated.
     """
     every = np.unpackbits(hashes, axis=1).astype(np.float32)
     means = every.sum(axis=0) / max(len(hashes), 1)
@@ -67,7 +69,7 @@ def _dealt(
     cost: Callable[[int, int], float] = lambda block, bit: block,
     add: Callable[[int, int], None] = lambda block, bit: None,
 ) -> list[int]:
-    """Return bits block by block, dealt in turn: of blocks with as few, to that of least `cost`."""
+    """Return bits by block: each is dealt to the block with the fewest bits, then least `cost`."""
     chosen: list[list[int]] = [[] for _ in widths]
     for bit in ranked:
         able = [at for at, own in enumerate(chosen) if len(own) < widths[at]]
@@ -81,7 +83,7 @@ class HashParts:
     """The tables of a database of hashes: one for each block, of the words of its part."""
 
     def __init__(self, options: Options) -> None:
-        """Cut the hashes of `options` into parts and blocks, each as long as the others."""
+        """Cut the hashes of `options` into parts and blocks of about equal length."""
         assert isinstance(options.sketch, Bits)
         count = options.sketch.bits
         self.bits = count
@@ -125,22 +127,22 @@ class HashParts:
         kernel.permute(words, self.masks[table], keys)
 
     def bits_of(self, part: int, mask: int) -> tuple[int, ...]:
-        """Return which bits of a hash some bits of the word of a part are; 0 is the lowest."""
+        """Return the bits of a hash at the `mask` of the word of a part; 0 is the lowest."""
         start, top = sum(self.sizes[:part]) + bits.FINGERPRINT_BITS - 1, self.bits - 1
         return tuple(sorted(top - int(self._order[start - bit]) for bit in bits.set_bits(mask)))
 
     @property
     def leading(self) -> list[int]:
-        """The bits of a hash that lead in each table, as a mask."""
+        """The mask of the bits of a hash that lead in each table."""
         pairs = zip(self.part_of, self.masks, strict=True)
         return [sum(1 << bit for bit in self.bits_of(*each)) for each in pairs]
 
     def tables_of(self, part: int) -> slice:
-        """Return the tables of a part, as a slice of all."""
+        """Return the tables of a part, as a slice of all tables."""
         return self._tables[part]
 
     def limits(self, flips: Flips, distance: int) -> list[int]:
-        """Return in how many bits each part of a candidate may differ; -1: it is not looked up."""
+        """Return the bits in which each part of a candidate may differ; -1 for a part not read."""
         least = [sum(flips[own]) + own.stop - own.start - 1 for own in self._tables]
         if sum(flips) + len(flips) > distance:
             return [min(own, size) for own, size in zip(least, self.sizes, strict=True)]
@@ -161,25 +163,25 @@ class HashPopulation(TablePopulation[HashParts]):
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Number of header bits that each table tells apart."""
+        """The number of header bits that the directory of each table has."""
         most = max(self.directory_bits, 1)
         return tuple(min(width, most) for width in self.keying.widths)
 
     @property
     def entries(self) -> tuple[float, ...]:
-        """The mean number of entries under a header of each table."""
+        """The mean number of entries under a header, for each table."""
         crowds = self.crowds or (1.0,) * self.keying.table_count
         pairs = zip(crowds, self.widths, strict=True)
         return tuple(1 + crowd * self.count / (1 << width) for crowd, width in pairs)
 
 
 def plans(problem: Problem[HashPopulation]) -> list[Plan]:
-    """Return the plan that compares all hashes, and the one that looks up headers, if any can."""
+    """Return the plan that compares all hashes and, if possible, the plan that looks up headers."""
     return [*comparing(problem), *looking_up(problem)]
 
 
 def named(problem: Problem[HashPopulation], best: Callable[[Criterion], Plan]) -> Plan:
-    """Return the plan of the method that the criterion names; OptionError if it has none."""
+    """Return the plan of the method that the criterion names; OptionError if there is none."""
     if problem.criterion.method == EXHAUSTIVE:
         return comparing(problem)[0]
     found = looking_up(problem)
@@ -194,7 +196,7 @@ def named(problem: Problem[HashPopulation], best: Callable[[Criterion], Plan]) -
 
 
 def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
-    """Return "": the plans themselves say what the tables find."""
+    """Return "", since the plans themselves say what the tables find."""
     return ""
 
 
@@ -214,7 +216,7 @@ def comparing(problem: Problem[HashPopulation]) -> list[Plan]:
 
 
 def looking_up(problem: Problem[HashPopulation]) -> list[Plan]:
-    """Return the cheapest plan by tables that reaches the recall; none if no flips are enough."""
+    """Return the cheapest plan by tables that reaches the recall, if enough flips exist."""
     distance, recall = problem.criterion.distance, problem.criterion.recall
     assert distance is not None
     every = _flips(problem, distance)
@@ -222,7 +224,7 @@ def looking_up(problem: Problem[HashPopulation]) -> list[Plan]:
         return []
 
     def reached(served: int) -> float:
-        """Return the share of matches that the flips for a smaller distance `served` find."""
+        """Return the share of matches that the flips for the smaller distance `served` find."""
         return 1.0 - missed(problem.population.keying, _flips(problem, served) or every, distance)
 
     served = bisect_left(range(distance), recall, key=reached) if recall < 1.0 else distance
@@ -267,7 +269,7 @@ def _probe_cost(problem: Problem[HashPopulation], table: int) -> float:
 
 
 def _flips(problem: Problem[HashPopulation], served: int) -> Flips | None:
-    """Return the cheapest flips that find all within the distance `served`; None if none do."""
+    """Return the cheapest flips that find all matches within `served`; None if none do."""
     population = problem.population
     costs = [_probe_cost(problem, table) for table in range(population.keying.table_count)]
     return pigeonhole.cheapest_flips(
@@ -278,7 +280,7 @@ def _flips(problem: Problem[HashPopulation], served: int) -> Flips | None:
 
 
 def missed(keying: HashParts, flips: Flips, distance: int) -> float:
-    """Return which share of all choices of `distance` differing bits no table reaches."""
+    """Return the share of all choices of `distance` differing bits that no table reaches."""
     total: F64 = np.ones(1)
     limits = keying.limits(flips, distance)
     for part, (size, limit) in enumerate(zip(keying.sizes, limits, strict=True)):
@@ -288,7 +290,7 @@ def missed(keying: HashParts, flips: Flips, distance: int) -> float:
             ways = _choices(width).copy()
             ways[: most + 1] = 0.0
             own = np.convolve(own, ways)
-        # A table reaches no word that differs in more bits than the limit.
+        # No table reaches a word that differs in more bits than the limit.
         own = np.where(np.arange(size + 1) <= limit, own, _choices(size))
         total = np.convolve(total, own)[: distance + 1]
     return float(total[distance] / _choices(keying.bits)[distance])
@@ -304,5 +306,5 @@ def _choices(count: int) -> F64:
 
 
 def _shares(count: int, parts: int) -> list[int]:
-    """Cut a number into parts that differ by 1 at most, the larger ones first."""
+    """Cut a number into parts that differ by 1 at most, larger parts first."""
     return [count // parts + (part < count % parts) for part in range(parts)]

@@ -1,17 +1,17 @@
-"""Pigeonhole: chooses tables, and how many header bits each flips, so that no match is missed.
+"""Pigeonhole: the choice of tables, and of the header bits that each flips, to miss no match.
 
 However the differing bits of a match are spread over the blocks, few of them are among the leading
-bits of some table.  Not every table needs as many flips as the others: with one leading block, a
-match within distance h is certain to be found if the sum of r + 1 over all tables is more than h,
-where r is the flips of a table and -1 leaves the table unread (the general pigeonhole principle,
-Qin et al. 2018).  With more leading blocks the tables overlap, and all spreads of the differing
+bits of some table.  Tables may need different numbers of flips.  With one leading block, a match
+within distance h is certain to be found if the sum of r + 1 over all tables exceeds h.  Here, r is
+the number of flips of a table, and -1 leaves the table unread (the general pigeonhole principle,
+Qin et al. 2018).  With more leading blocks, the tables overlap, so all spreads of the differing
 bits over the blocks are tried.
 
-All pairs of an array of fingerprints need tables that are made for them.  For any number of blocks
-G, the C(G, G - d) tables find every pair within distance d; so does a table for each of G blocks,
-if enough header bits are flipped.  So only time decides: more tables mean more sorting, longer
-headers mean fewer comparisons.  A sample tells how many comparisons to expect, because headers of
-real fingerprints are far from equally frequent.
+A search for all pairs of an array makes its own tables.  For any number of blocks G, the
+C(G, G - d) tables find every pair within distance d.  So do G tables of one block each, if enough
+header bits are flipped.  Time alone decides: more tables mean more sorting, and longer headers mean
+fewer comparisons.  A sample predicts the comparisons, since headers of real fingerprints are far
+from equally frequent.
 """
 
 import math
@@ -29,24 +29,21 @@ from simdb.core.errors import OptionError
 
 NOT_READ = -1
 REMEMBERED = 1024
-# Costs are rounded to powers of the fourth root of 2, so that few choices are made twice.
+# Costs are rounded to powers of the fourth root of 2, so that more choices are found in the cache.
 STEPS_OF_DOUBLING = 4
-# More spreads than this, times tables, are not tried; every table gets the same flips then.
-SUMS_MAX = 400_000
-# More flips than a table has header bits cost nothing.
-LEAST_COST = 1e-9
+SUMS_MAX = 400_000  # spreads times tables; beyond, every table gets the same flips
+LEAST_COST = 1e-9  # of flips beyond the header bits of a table, which really cost nothing
 BLOCKS_MAX = 64
-# Sorting more tables than this never pays.
-TABLES_MAX = 64
+TABLES_MAX = 64  # sorting more tables never pays
 SAMPLE = 4096
 # Seconds on one fast machine: to permute, sort and visit one entry; to compare two fingerprints.
 ENTRY = 16e-9
 COMPARE = 0.12e-9
-# Comparing one document with the group of a flipped header, beside the entries of the group.
+# Visiting the group of a flipped header for one document, without comparing its entries.
 VISITED_SECONDS = 12e-9
 FLIPS_MAX = 4
 FLIPPED_BLOCKS_MAX = 8
-# Comparing the ways to flip bits takes a few milliseconds, so it is left out where little is to do.
+# Shorter searches do not consider flips, since choosing flips takes a few milliseconds.
 WORTH_COMPARING = 20e-3
 
 Flips = tuple[int, ...]
@@ -63,9 +60,9 @@ def cheapest_flips(
 ) -> Flips | None:
     """Return the flips of each table that find all matches within `distance` at the least cost.
 
-    `widths`: the header bits of each table, any of which can be flipped.  A table costs
-    `table_cost`, and its `probe_costs` for every header that is looked up.  None if not even
-    `FLIPS_MAX` flips in every table are enough.
+    `widths`: the header bits of each table, all of which can be flipped.  A table costs
+    `table_cost`, and its `probe_costs` for every header that is looked up.  None if `FLIPS_MAX`
+    flips in every table are not enough.
     """
     unit = min(probe_costs)
     relative = tuple(_rounded(cost / unit) for cost in probe_costs)
@@ -79,7 +76,7 @@ def tables_read(
 ) -> tuple[int, ...]:
     """Return the tables that a look-up with these flips reads from a run, as `lookup.c` does.
 
-    Tables without flips whose headers are the same bits of a fingerprint have the same buckets, and
+    Tables without flips whose headers have the same bits of a fingerprint have the same buckets, so
     only the first is read.  `masks`: the leading bits of each table.
     """
     found, known = [], set()
@@ -96,10 +93,10 @@ def tables_read(
 
 @lru_cache(64)
 def sums_of_spreads(blocks: int, leading: int, distance: int) -> I8:
-    """Return how many differing bits each table has among its leading bits: int8[spreads, tables].
+    """Return the number of differing leading bits of each table: int8[spreads, tables].
 
-    A spread says how many of `distance` differing bits are in each block.  A match with fewer
-    differing bits is reached by every table that reaches a match with these and some more.
+    A spread has the number of differing bits in each block, `distance` in total.  Smaller totals
+    need no spreads: a table that reaches a match also reaches matches with fewer differing bits.
     """
     # A spread is a row of `distance` stars with a bar between any two blocks.
     places = distance + blocks - 1
@@ -139,7 +136,7 @@ def _rounded(ratio: float) -> float:
 
 
 def _even(blocks: int, leading: int, distance: int) -> Flips | None:
-    """Return the fewest flips, the same in every table, that serve a distance."""
+    """Return the fewest flips, equal in all tables, that serve a distance; None if none do."""
     tables = math.comb(blocks, leading)
     for flips in range(FLIPS_MAX + 1):
         if bits.distance_served(blocks, leading, flips) >= distance:
@@ -150,9 +147,9 @@ def _even(blocks: int, leading: int, distance: int) -> Flips | None:
 def _of_disjoint(distance: int, costs: list[list[float]]) -> Flips | None:
     """Return the cheapest flips of tables with one leading block each; None if there are none.
 
-    Of equal costs, flips of the first tables are chosen.
+    At equal cost, the first tables get the flips.
     """
-    # By the sum of flips + 1 over the last tables, at most distance + 1: cost and flips.
+    # The best cost and flips of the last tables, by their sum of flips + 1, up to distance + 1.
     best: dict[int, tuple[float, Flips]] = {0: (0.0, ())}
     for of_table in reversed(costs):
         updated: dict[int, tuple[float, Flips]] = {}
@@ -167,9 +164,9 @@ def _of_disjoint(distance: int, costs: list[list[float]]) -> Flips | None:
 
 
 def _covering(sums: I8, costs: list[list[float]]) -> Flips:
-    """Return flips that serve every spread, chosen by the spreads that they newly serve per cost.
+    """Return flips that serve every spread, chosen greedily by newly served spreads per cost.
 
-    Some flips up to the most in `costs` serve every spread.
+    `costs` must have enough flips to serve every spread.
     """
     tables = len(costs)
     flips = [NOT_READ] * tables
@@ -191,7 +188,7 @@ def _covering(sums: I8, costs: list[list[float]]) -> Flips:
 
 
 def _trimmed(flips: Flips, sums: I8, costs: list[list[float]]) -> Flips:
-    """Return the flips without those that no spread needs, the dearest left out first."""
+    """Return the flips that some spread needs, dropping the dearest unneeded flips first."""
     left = np.array(flips, np.int8)
     counts = (sums <= left).sum(axis=1)
     order = sorted(range(len(costs)), key=lambda table: -costs[table][max(flips[table], 0)])
@@ -223,9 +220,9 @@ def _cost(flips: Flips, costs: list[list[float]]) -> float:
 
 
 class Arrangement(NamedTuple):
-    """The masks of leading bits of tables, and in how many of these bits pairs can differ.
+    """The masks of leading bits, and the number of those bits that may differ, of each table.
 
-    Flips of -1: the table is not made.
+    Flips of -1 mean that the table is not made.
     """
 
     masks: list[int]
@@ -246,8 +243,8 @@ def check_arrangement(blocks: int, distance: int) -> None:
 def choose_tables(fingerprints: U64, *, blocks: int, distance: int) -> Arrangement:
     """Return the tables that find all pairs soonest.
 
-    The tables cut a fingerprint into `blocks` blocks or fewer.  The masks [0] are of one table
-    without leading bits, in which every two fingerprints are compared.
+    The tables cut a fingerprint into `blocks` blocks or fewer.  The masks [0] mean one table
+    without leading bits, in which all fingerprints are compared with each other.
     """
     count = len(fingerprints)
     sample = np.ascontiguousarray(fingerprints[:: max(1, count // SAMPLE)])
@@ -273,7 +270,7 @@ def choose_tables(fingerprints: U64, *, blocks: int, distance: int) -> Arrangeme
 def _with_flips(
     sample: U64, scale: float, count: int, blocks: int, distance: int
 ) -> tuple[Arrangement, float] | None:
-    """Return the best flips in one table for each block, and their seconds; None if too many."""
+    """Return the best flips with one table for each block, and their seconds; None if none do."""
     masks = bits.block_masks(blocks)
     widths = [min(mask.bit_count(), max(count.bit_length() - 1, 1)) for mask in masks]
     headers = [bits.header_mask(mask, width) for mask, width in zip(masks, widths, strict=True)]
@@ -290,7 +287,7 @@ def _with_flips(
 
 
 def _count_alike(sample: U64, mask: int) -> int:
-    """Return how many pairs of the sample agree in all bits of `mask`."""
+    """Count the pairs of the sample that agree in all bits of `mask`."""
     headers = np.sort(sample & np.uint64(mask))
     sizes = np.diff(np.flatnonzero(headers[1:] != headers[:-1]), prepend=-1, append=len(sample) - 1)
     return int((sizes * (sizes - 1) // 2).sum())

@@ -1,8 +1,8 @@
-"""Planner: chooses the plan that answers a criterion at the lowest cost, and explains the choice.
+"""Planner: the choice of the cheapest plan that satisfies a criterion, and its explanation.
 
 Each module in `WAYS` makes the plans of one way to search; the planner chooses among them.  A new
-way is entered in `WAYS`.  Costs are seconds of one core.  Unless they were measured
-(`cost.Delays`), they are those of a machine with AVX-512; only their ratios matter for the choice.
+way is entered in `WAYS`.  Costs are seconds of one core, by default of a machine with AVX-512
+(`calibration.Delays`); only their ratios matter for the choice.
 """
 
 from dataclasses import replace
@@ -15,23 +15,21 @@ from simdb.plan.bands import BandedPopulation
 from simdb.plan.parts import HashPopulation
 from simdb.plan.problem import FILTER_LOSSES, Criterion, Population, Problem, Way
 
-# The ways to search fingerprints, and those to search signatures.
 AnyPopulation: TypeAlias = Population | BandedPopulation | HashPopulation
 WAYS: dict[type[AnyPopulation], tuple[Way[Any], ...]] = {
     Population: (tables, polytopes, probing, rotation),
     BandedPopulation: (bands,),
     HashPopulation: (parts,),
 }
-# A plan that finds a hundredth more is chosen if it costs at most this many times the
-# cheapest plan.
+# A plan that finds a hundredth more may cost up to RECALL_WORTH times the cheapest plan.
 RECALL_WORTH, HUNDREDTHS = 1.5, 2
-# Block tables that find less of the documents just as similar as asked are not chosen: of more
-# similar ones they find so much more that a plan for a greater recall could find less in all.
-# Look-ups for a recall of this find nearly all documents that are clearly more similar than asked.
+# Block tables with less recall at the threshold are not chosen.  They find far more of the more
+# similar documents, so a plan for a greater recall could find less in total.  Look-ups with this
+# recall find nearly all documents that are clearly more similar than asked.
 LOOKED_UP_LEAST = 0.95
-# Lower recalls, for which comparing all can be cheaper: its filter then loses more.
+# Lower recalls at which comparing all can be cheaper, since its filter may lose more.
 LOWER = (LOOKED_UP_LEAST, *(1.0 - loss - 1e-6 for loss in sorted(FILTER_LOSSES, reverse=True)))
-# Higher similarities, for which comparing all can be cheaper.
+# Higher similarities at which comparing all can be cheaper.
 HIGHER = tuple(percent / 100 for percent in range(98, 50, -4))
 
 
@@ -47,12 +45,12 @@ def choose(problem: Problem[Any]) -> Plan:
 
 
 def _never_less(problem: Problem[Any], plan: Plan) -> Plan:
-    """Return the plan, or one that finds what is found for less recall or for more similarity.
+    """Return a plan that finds no less than the plan for a lower recall or a higher similarity.
 
-    Where all documents are compared for a lower recall, they are for a greater one.  If they are
-    for a higher similarity, nearly all documents as similar as that must be found here, too.  Two
-    ways of probing find different shares of what is more similar than asked, so those for little
-    recall are not told apart.
+    If all documents are compared for a lower recall, they are for a greater one, too.  If they are
+    compared for a higher similarity, nearly all documents of that similarity must be found here,
+    too.  Ways of probing find different shares of documents more similar than asked, so probing
+    takes a recall of at least `LOOKED_UP_LEAST`.
     """
     criterion = problem.criterion
     if plan.method == EXHAUSTIVE or criterion.similarity is None:
@@ -79,10 +77,10 @@ def _never_less(problem: Problem[Any], plan: Plan) -> Plan:
 
 
 def considered(problem: Problem[Any]) -> list[Plan]:
-    """Return plans of every method for the criterion, the best first.
+    """Return plans of every method for the criterion, best first.
 
-    First come the plans that reach the recall, the cheapest first; then the others, the best recall
-    first.  Of plans that differ only in the distance of their candidates, the best is returned.
+    Plans that reach the recall precede all others and are sorted by cost, the others by recall.  Of
+    plans that differ only in the distance of their candidates, only the best is returned.
     """
 
     def rank(plan: Plan) -> tuple[bool, float, float]:
@@ -98,7 +96,7 @@ def considered(problem: Problem[Any]) -> list[Plan]:
 
 
 def explained(plan: Plan, problem: Problem[Any]) -> Plan:
-    """Return the plan with all considered plans and with the reason of the choice in words."""
+    """Return the plan with all considered plans, and the reason for the choice in words."""
     criterion, plans = problem.criterion, considered(problem)
     remarks = (way.remark(criterion, plans) for way in _ways(problem))
     choice = _choice(plan, criterion, plans) + "".join(remarks)
@@ -110,7 +108,7 @@ def _ways(problem: Problem[Any]) -> tuple[Way[Any], ...]:
 
 
 def _choice(plan: Plan, criterion: Criterion, plans: list[Plan]) -> str:
-    """Return in words why a plan was chosen from all `plans`, of which the best is first."""
+    """Return in words why a plan was chosen from all `plans`, which are sorted best first."""
     able = [each for each in plans if each.recall >= criterion.recall]
     words = f"{len(able)} of {len(plans)} ways reach recall {criterion.recall:g}"
     times = plan.cost_seconds / able[0].cost_seconds if able[0].cost_seconds else 1.0
@@ -131,10 +129,10 @@ def _choice(plan: Plan, criterion: Criterion, plans: list[Plan]) -> str:
 
 
 def _candidates(problem: Problem[Any]) -> list[Plan]:
-    """Return the plans to choose from, also plans that miss the recall.
+    """Return the plans to choose from, including plans that miss the recall.
 
-    Where cross-polytope tables reach the recall for any documents, no plan by probing is made,
-    which also takes a while.
+    If cross-polytope tables reach the recall, for any documents, plans by probing are not made,
+    which saves time.
     """
     found: list[Plan] = []
     least = 0.0 if problem.criterion.similarity is None else LOOKED_UP_LEAST

@@ -1,18 +1,19 @@
 """Cross-polytope tables: their keys, and plans that look up the likely headers of a query.
 
-See Andoni, Indyk, Laarhoven, Razenshteyn & Schmidt 2015.  Each table rotates the weights of a
-document by a rotation of its own, and the key begins with a header: the numbers of the largest
-coordinates of the rotated weights, the vertices of cross-polytopes that are nearest to them.
-Similar documents have the same vertices, or vertices that are nearly as near.  The sign bits of the
-weights follow in the low bits of the key.  `polytope_keys` in `simdb_ext/_search.pyi` defines the
-keys.  The search looks up, in all tables, every header that costs the query at most
-one threshold (`polytope_costs` in `simdb_ext/_search.pyi` defines costs).  Each run has a threshold
-of its own, by the width of its headers.
+See Andoni, Indyk, Laarhoven, Razenshteyn & Schmidt 2015.  Each table has its own rotation of the
+weights of a document.  A key begins with a header: the numbers of the largest coordinates of the
+rotated weights, which are the nearest vertices of cross-polytopes.  Similar documents have the same
+vertices, or vertices that are nearly as near.  The sign bits of the weights follow in the low bits
+of the key.  `polytope_keys` in `simdb_ext/_search.pyi` defines the keys.
 
-The threshold for a share of the matches is **universal**: it holds for any documents, because it is
-that of pairs that are exactly as similar as asked, the hardest of all; `polytope_costs.txt` has it
-from a simulation.  So the share is found of every kind of documents, and a lower similarity or a
-greater share never finds less.
+A search looks up, in all tables, every header whose cost for the query is at most a threshold
+(`polytope_costs` in `simdb_ext/_search.pyi` defines costs).  Each run has its own threshold, which
+depends on the width of its headers.
+
+The threshold for a share of the matches is **universal**: it holds for any documents.  It is the
+threshold of pairs exactly as similar as asked, the hardest of all, from a simulation
+(`polytope_costs.txt`).  So the share is found of every kind of documents, and a lower similarity or
+a greater share never finds less.
 """
 
 import math
@@ -38,26 +39,25 @@ from simdb.plan.problem import (
 )
 
 METHODS = (POLYTOPE,)
-# The sign bits by which a candidate is judged before its vector is read: in a key, and in a table
-# that is made for all pairs.
+# The sign bits that filter a candidate before its vector is read: in a key, and in a table made for
+# all pairs.
 KEY_SIGNS, ALL_SIGNS = 42, 64
-# The share of the matches that the filter by sign bits can lose, and at most this part of all that
-# may be lost.
+# The filter by sign bits may lose this share of the matches, and this part of all losses at most.
 FILTER_LOSS = 0.002
 FILTER_PART = 0.2
-# The part of it that is lost because signs of large weights differ, not because many signs do; and
-# how many of the documents in which few signs differ are left.
+# The part of these losses due to signs of large weights instead of many signs, and the share of
+# documents with few differing signs that passes the filter.
 FLIPPED_PART = 0.75
 FLIPPED_REST = 0.5
 # A probe reads the directory and the first entries of a bucket, partly at the same time.
 PROBE_READS = 1.25
 PREPARE_TIMES = 2.0  # rotating a query for a table, over preparing one for volatility
 ENTRY_SECONDS = 2e-9
-# The key of a document in a table that is made for many look-ups, and its place there.
+# Making the key of a document in a table for many look-ups, and placing it there.
 GATHERED_SECONDS = 120e-9
-# The table is for exact similarities, and between them the costs are not quite straight.
+# Between the simulated similarities, costs are not quite linear.
 SIMILARITY_CAUTION = 0.002
-# One document sees the header of the other, either sees that of the other, both see some header.
+# The document finds its match's header, either finds the other's, or both find a common header.
 SEEN, EITHER, MEETING = "costs", "least_costs", "meeting_costs"
 SIMULATED = Path(__file__).with_name("polytope_costs.txt")
 
@@ -66,7 +66,7 @@ class Polytopes:
     """The cross-polytope tables of a database; only documents with weights are in them."""
 
     def __init__(self, table_count: int) -> None:
-        """Make `table_count` tables; 0 for a database without any."""
+        """Make `table_count` tables; 0 for a database without cross-polytope tables."""
         self.table_count = table_count
 
     def keys(self, vectors: U8) -> U64:
@@ -77,9 +77,9 @@ class Polytopes:
 
 
 def plans(problem: Problem[Population]) -> list[Plan]:
-    """Return the plan with all tables, and for all pairs those with tables that are made for them.
+    """Return the plan with all tables and, for all pairs, plans with tables made for the search.
 
-    None if the recall, the queries or the tables do not allow it.
+    There are no plans if the recall, the queries or the tables do not allow them.
     """
     criterion, population = problem.criterion, problem.population
     if not population.polytope_tables or not criterion.is_weighted:
@@ -114,17 +114,17 @@ def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
 
 
 def table_share(recall: float) -> float:
-    """Return the share that the tables must find, since the filter by sign bits loses some."""
+    """Return the share that the tables must find, since the filter by sign bits loses a part."""
     return recall / (1.0 - _filter_loss(recall))
 
 
 def sign_limits(
     similarity: float, recall: float, signs: int = ALL_SIGNS
 ) -> tuple[tuple[int, int, float], tuple[int, int, float]]:
-    """Return the limits of the filter, where all signs of a query are firm and where not.
+    """Return the limits of the filter, for queries whose signs are all firm, and for all others.
 
-    They are in how many of so many signs candidates may differ, in how many of all signs, and the
-    share of the query's weights that the former may have.
+    Each has three limits of a candidate: its differing signs among `signs`, its differing signs in
+    total, and the share of the query's weights that the former may have.
     """
     similarity, lost = min(similarity, 1.0), _filter_loss(recall)
     loss, flipped = (1.0 - FLIPPED_PART) * lost, FLIPPED_PART * lost
@@ -182,7 +182,7 @@ def _plan(problem: Problem[Population], tables: int, found: Sequence[float]) -> 
 
 
 def _in_words(problem: Problem[Population], tables: int, probes: float) -> str:
-    """Return in words what the plan does."""
+    """Describe the plan in words."""
     criterion, population = problem.criterion, problem.population
     made = "" if tables == population.polytope_tables else " made for this search"
     compared = f"the documents in no run yet ({population.delta_count:,}) are compared one by one"
@@ -191,7 +191,7 @@ def _in_words(problem: Problem[Population], tables: int, probes: float) -> str:
     return (
         f"about {probes:.1f} headers of {tables} cross-polytope table(s){made} find"
         f" {criterion.recall:g} of the documents at similarity {criterion.asked_similarity:g},"
-        f" whatever they are{f'; {compared}' if population.delta_count else ''}"
+        f" of any kind{f'; {compared}' if population.delta_count else ''}"
     )
 
 
@@ -215,14 +215,15 @@ def _hindrance(criterion: Criterion, population: Population) -> str:
 def simulated() -> dict[tuple[str, int], list[list[float]]]:
     """Return rows of simulated costs of the headers of similar documents, by name and width.
 
-    Written by tools/generate/polytope_table.py, which says how.  All costs are in standard
-    deviations of a rotated coordinate.  Row i of ("costs", t): in one table with headers of t bits,
-    the share `shares[j]` of the documents at the similarity `similarities[i]` costs at most the
-    number j, as the other document sees it.  "least_costs": the same for the smaller cost of the
-    two that two documents see in each other.  "meeting_costs": for the least threshold with which
-    both look up some header.  "probes": the number k is the mean number of headers of one table
-    that cost at most k times `threshold_step`.  "shares", "similarities" and "threshold_step" are
-    for all widths, 0.
+    tools/generate/polytope_table.py describes the simulation and writes the rows.  Costs are in
+    standard deviations of a rotated coordinate.  The rows, for one table with headers of t bits:
+
+    * ("costs", t): in row i, number j is the cost for one document that the headers of a share
+      `shares[j]` of documents at `similarities[i]` do not exceed.
+    * ("least_costs", t): the same for the smaller of the costs for either document.
+    * ("meeting_costs", t): the same for the least threshold at which both look up some header.
+    * ("probes", t): number k is the mean number of headers that cost at most k `threshold_step`.
+    * ("shares", 0), ("similarities", 0), ("threshold_step", 0): for all widths.
     """
     found: dict[tuple[str, int], list[list[float]]] = {}
     for line in SIMULATED.read_text(encoding="ascii").splitlines():
@@ -235,10 +236,10 @@ def simulated() -> dict[tuple[str, int], list[list[float]]]:
 def universal(
     similarity: float, share: float, *, width: int, tables: int, costs: str = SEEN
 ) -> float:
-    """Return the threshold that finds the share of documents at a similarity; infinite if unknown.
+    """Return the threshold that finds a share of documents at a similarity; infinite if unknown.
 
-    `costs`: `SEEN`, `EITHER` or `MEETING`.  Rotations are independent, so a search of several
-    tables misses what each of them misses.
+    `costs`: `SEEN`, `EITHER` or `MEETING`.  A search of several tables misses only the documents
+    that every table misses, and rotations are independent.
     """
     (similarities,), (shares,) = simulated()["similarities", 0], simulated()["shares", 0]
     cautious = min(similarity - SIMILARITY_CAUTION, similarities[-1])
@@ -252,7 +253,7 @@ def universal(
 def thresholds(
     runs: Sequence[PolytopeRun], similarity: float, recall: float, *, tables: int, costs: str
 ) -> list[float]:
-    """Return the threshold for each run, so that tables and the filter reach the recall."""
+    """Return the threshold for each run with which tables and filter reach the recall."""
     share = table_share(recall)
     return [
         universal(similarity, share, width=run.width, tables=tables, costs=costs) for run in runs

@@ -1,13 +1,14 @@
 """Search by probing: plans that look up the likely headers (PSM and volatility multi-probe).
 
-PSM (Probabilistic Simhash Matching, Sood & Loguinov 2011, section 4) probes one table; volatility
-multi-probe probes several tables in the same way, so that fewer flips reach as many documents.
-Both probe every header whose flipped bits together cost at most theta, the least value that reaches
-the wanted share of a sample of matching pairs (`recall.theta_for`).
+PSM (Probabilistic Simhash Matching, Sood & Loguinov 2011, section 4) probes one table.  Volatility
+multi-probe probes several tables in the same way, so that fewer flips are needed.  Both probe every
+header whose flipped bits cost at most theta together.  Theta is the least value that reaches the
+wanted share of a sample of matching pairs (`recall.theta_for`).
 
-The sample of a calibration is valid for the documents that were stored when it was drawn.
-If many were inserted later, a plan must also find what is found without it: for a distance what the
-glimpse of its population says, changed copies of stored documents and stored pairs.
+The sample of a calibration is valid for the documents that were stored when it was drawn.  If many
+were inserted later, a plan must also reach the share of pairs that it would use without the sample.
+For a distance, these are the glimpse of its population: changed copies of stored documents, and
+stored pairs.
 """
 
 import math
@@ -26,19 +27,18 @@ from simdb.plan.problem import Criterion, Population, Problem, candidate_distanc
 from simdb.plan.volatility import COST_UNIT
 
 METHODS = PROBING_METHODS
-# The kernel looks up so many headers of one table, that of the query among them.
-ATTEMPTS_MAX = 65_535
-# Headers can have fewer bits than the directories: then fewer flips find longer buckets.
+ATTEMPTS_MAX = 65_535  # headers of one table that the kernel looks up, including the query's own
+# Headers may have fewer bits than the directories; fewer flips then find longer buckets.
 FEWER_BITS = 8
 FEWER_STEP = 4
-# A calibration decides alone if documents inserted since are at most this part of what may be lost.
+# A calibration alone decides if at most this part of the documents that a search may lose is newer.
 UNSEEN_PART = 0.1
 
 
 def plans(problem: Problem[Population]) -> list[Plan]:
-    """Return the plans with one table or several that reach the recall.
+    """Return plans with one or more tables that reach the recall.
 
-    None for queries without weights or recall 1.
+    There are none for queries without weights or for recall 1.
     """
     criterion, population = problem.criterion, problem.population
     if criterion.recall >= 1.0 or not criterion.is_weighted or population.count == 0:
@@ -48,9 +48,9 @@ def plans(problem: Problem[Population]) -> list[Plan]:
 
 
 def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Plan:
-    """Return the cheapest plan by "psm" or "multiprobe"; if none is able, return an exact plan.
+    """Return the cheapest plan by "psm" or "multiprobe" that reaches the recall.
 
-    The reason of the exact plan says why it is used.
+    If there is none, return an exact plan; its reason says why.
     """
     criterion = problem.criterion
     if not criterion.is_weighted:
@@ -69,9 +69,9 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
 
 
 def wants_glimpse(problem: Problem[Population]) -> bool:
-    """Return whether plans need a sample of the collection, because no calibration has a better.
+    """Return whether plans need a sample of the collection, since no calibration has a better one.
 
-    It is for a distance; for a similarity the least cosine is known.
+    Only a distance needs a sample; for a similarity, the least cosine is known.
     """
     criterion = problem.criterion
     able = criterion.method in (AUTO, *METHODS) and criterion.is_weighted and criterion.recall < 1.0
@@ -95,10 +95,10 @@ def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
 
 
 def _evidence(problem: Problem[Population]) -> recall.FlipEvidence:
-    """Return the pairs by which to plan: of a calibration, of a glimpse, or of the prior.
+    """Return the pairs for planning: from a calibration, from a glimpse, or from the prior.
 
-    A calibration says nothing of documents that were inserted since.  If they are many, the plan
-    must also find what the other pairs say.
+    A calibration says nothing about documents inserted since.  If they are many, the plan must also
+    reach the share of pairs from another source.
     """
     criterion, glimpse = problem.criterion, problem.population.glimpse
     known = _calibrated(criterion, problem.calibration)
@@ -112,7 +112,7 @@ def _evidence(problem: Problem[Population]) -> recall.FlipEvidence:
 
 @lru_cache(64)
 def _both(known: recall.FlipEvidence, other: recall.FlipEvidence) -> recall.FlipEvidence:
-    """Return the pairs of a sample, and other pairs for documents inserted since."""
+    """Join the pairs of a sample with other pairs, for documents inserted since."""
     origin = f"{known.origin}, and for documents inserted since, {other.origin}"
     return recall.combined(known, other, origin)
 
@@ -130,7 +130,7 @@ def _calibrated(criterion: Criterion, calibration: Calibration | None) -> recall
 
 @lru_cache(64)
 def _is_sure(known: recall.FlipEvidence, share: float) -> bool:
-    """Return whether a sample of queries like those asked is large enough to be sure of a share."""
+    """Return whether a sample has enough queries to be sure of a share."""
     count = known.pairs.query_count
     return known.is_measured and share < 1.0 and recall.least_reached(share, count) <= count
 
@@ -138,7 +138,7 @@ def _is_sure(known: recall.FlipEvidence, share: float) -> bool:
 def _by_evidence(
     problem: Problem[Population], limit: int, known: recall.FlipEvidence
 ) -> list[Plan]:
-    """Return the plans for several numbers of tables that reach the recall on a sample."""
+    """Return plans that reach the recall on a sample, for several numbers of tables."""
     criterion, population = problem.criterion, problem.population
     lost = (1.0 - criterion.recall) / known.caution
     masks = bits.leading_masks(population.blocks, population.leading)
@@ -161,10 +161,9 @@ def _by_evidence(
 
 
 def _widths(problem: Problem[Population]) -> list[int]:
-    """Return the bits of headers to consider, the most first; those that were asked for alone.
+    """Return the numbers of header bits to consider, largest first; only the one given, if any.
 
-    In a header table fewer bits mean as many more headers, which lie together: they pay only where
-    pages must be read.
+    In a single table, fewer bits only join adjacent headers, which pays only if pages must be read.
     """
     population, wanted = problem.population, problem.criterion.header_bits
     most = population.directory_bits
@@ -176,9 +175,9 @@ def _widths(problem: Problem[Population]) -> list[int]:
 
 
 def _fixed(problem: Problem[Population], attempts: int) -> Plan:
-    """Return the plan that looks up the first `attempts` headers beside the query's in each table.
+    """Return the plan that looks up the query's header and `attempts` more headers in each table.
 
-    Its recall is the share of the sample that is found so; no document is compared besides.
+    Its recall is the share of the sample that these headers find.
     """
     criterion, population = problem.criterion, problem.population
     limit = max(candidate_distances(criterion))
@@ -192,8 +191,8 @@ def _fixed(problem: Problem[Population], attempts: int) -> Plan:
     found = recall.Reach(probing, float(most * len(masks)), share, 0.0)
     plan = _probing_plan(problem, limit, found, known)
     reason = (
-        f"looking up the likeliest headers of {len(masks)} table(s), {most - 1} beside that of the"
-        f" query in each, as attempts= asks, finds {share:.3f} of the pairs: {known.origin}"
+        f"looking up the likeliest headers of {len(masks)} table(s), {most - 1} in addition to the"
+        f" query's in each, as attempts= asks, finds {share:.3f} of the pairs: {known.origin}"
     )
     return replace(plan, reason=reason)
 

@@ -1,12 +1,11 @@
-"""Problem: what the planner knows, the criterion and the documents, and the interface of a way.
+"""Problem: the planner's input, which is a criterion and a population, and the interface of a way.
 
 A way is a module of this folder with `METHODS` and the functions of `Way`.  `planner.py` lists the
 ways of each kind of database; `database/search/methods/` carries out their plans.
 
-If the data file is larger than the memory, all stored data compete for the memory, so the share of
-the pages that a query finds there is the memory divided by the size of the file.  The directories
-and keys of a table, and the vectors, are read here and there, a page at a time; a search that
-compares all documents reads them in a row.
+If the data file is larger than memory, all stored data compete for memory.  A query then finds a
+share of its pages there: the memory divided by the size of the file.  Directories, keys and vectors
+are read at random, page by page; a search that compares all documents reads sequentially.
 """
 
 import math
@@ -25,18 +24,18 @@ from simdb.plan.recall import FlipEvidence
 # The shares of matches that a filter by distance can lose; it is used only for a recall below 1.
 FILTER_LOSSES = (1e-3, 1e-2, 3e-2)
 ORDINAL_BYTES = 4
-TAG_BYTES = 2  # in a table of headers, whose keys are the fingerprints themselves
+TAG_BYTES = 2  # in a header table, whose keys are the fingerprints themselves
 HEADER_BYTES = 4
-ASKING_SECONDS = 0.4e-6  # making a query of a stored document: fetching it and its bits' levels
+ASKING_SECONDS = 0.4e-6  # making a query of a stored document: fetching it and the levels
 FINGERPRINT_BYTES = bits.FINGERPRINT_BITS // 8
 PAGE_BYTES = 4096
 KEY_BYTES = 8
 PAGE_ENTRIES = PAGE_BYTES // KEY_BYTES
-TABLE_PAGES = 2  # the page of a header in the directory, and that of its first key
-CANDIDATE_PAGES = 2  # the page of its ordinal in the table, and that of its vector
-PAGE_SECONDS = 100e-6  # reading one page here and there, from a solid-state disk
-BYTE_SECONDS = 1e-9  # reading one byte of many in a row
-# Headers that differ only in their last bits lie in the same pages, if each has one entry.
+TABLE_PAGES = 2  # the pages of a header in the directory, and of its first key
+CANDIDATE_PAGES = 2  # the pages of its ordinal in the table, and of its vector
+PAGE_SECONDS = 100e-6  # one random read of a page from a solid-state disk
+BYTE_SECONDS = 1e-9  # one byte of a sequential read
+# Headers with one entry each that differ only in these last bits lie in the same pages.
 PAGE_HEADER_BITS = PAGE_ENTRIES.bit_length() - 1
 
 Searched = TypeVar("Searched")
@@ -45,20 +44,23 @@ Same = TypeVar("Same", bound="TablePopulation[Any]")
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """A criterion: what counts as a match, and how surely and by which method it must be found.
+    """A criterion: the definition of a match, and the recall and method of the search.
 
     A match has at most `distance` differing bits and at least `similarity`, if these are not None;
     at least one of them is given.  It must be found with probability `recall`, by `method`.
-    `is_weighted`: every query has weights.  `is_stored`: the queries are stored documents, whose
-    weights are rounded.  `rotations`: for search="rotation"; None for as many as the recall needs.
-    `decided`: the least similarity of a match where something else decides it, as the sketch would
-    estimate it; None for `similarity`.  `asked`: what the caller gave for `similarity`, if the
-    kernel compares with another number; see `simdb/core/vector_form.py`.  `floor`: the
-    similarity from which candidates are kept although tables are searched for `similarity`, because
-    something else decides them; None for `similarity`.
-    `attempts`: for a probing method, how many headers are looked up in each table beside that of
-    the query, whatever share of the matches this finds; None for as many as the recall needs.
-    `header_bits`: the most bits of a header that such a method looks up; None for any.
+
+    * `is_weighted`: every query has weights.
+    * `is_stored`: the queries are stored documents, whose weights are rounded.
+    * `rotations`: for search="rotation"; None lets the recall decide.
+    * `asked`: the user's number for `similarity`, if the kernel compares with another one; see
+      `simdb/core/vector_form.py`.
+    * `floor`: the similarity from which candidates are kept for an exact decision, although tables
+      are searched for `similarity`; None for `similarity`.
+    * `attempts`: for a probing method, the number of headers in each table in addition to the
+      query's, instead of `recall`; None lets the recall decide.
+    * `header_bits`: the largest number of header bits of such a method; None for any.
+    * `decided`: the least similarity of a match that is decided exactly, as the sketch would
+      estimate it; None for `similarity`.
     """
 
     similarity: float | None
@@ -76,7 +78,7 @@ class Criterion:
 
     @property
     def matching(self) -> float | None:
-        """The least similarity of what must be found."""
+        """The least similarity of a document that must be found."""
         return self.similarity if self.decided is None else self.decided
 
     @property
@@ -86,15 +88,15 @@ class Criterion:
 
     @property
     def asked_similarity(self) -> float | None:
-        """The similarity as users know it."""
+        """The similarity as users see it."""
         return self.similarity if self.asked is None else self.asked
 
 
 class Paging(NamedTuple):
     """The size of the data file, the memory that can hold its pages, and the number of runs.
 
-    `runs`: the documents of all runs, as a multiple of those of the largest; the pages of a small
-    run are used so often that they stay in memory.
+    `runs`: the documents of all runs, relative to the largest run.  The pages of a small run are
+    used often, so they stay in memory.
     """
 
     data_bytes: float = 0.0
@@ -107,23 +109,23 @@ class Paging(NamedTuple):
         return max(1.0 - self.memory_bytes / self.data_bytes, 0.0) if self.data_bytes else 0.0
 
     def pages_of(self, headers: float, entries: float) -> float:
-        """Return the pages of some headers of one table, with so many `entries` under each.
+        """Return the number of pages of some headers of one table, with `entries` under each.
 
         In every run, a look-up reads the directory and the keys.
         """
         return headers * (TABLE_PAGES * self.runs + entries / PAGE_ENTRIES)
 
     def seconds(self, pages: float) -> float:
-        """Return the seconds to read the missing ones of some pages, here and there."""
+        """Return the seconds of random reads of the missing share of `pages`."""
         return self.missing * pages * PAGE_SECONDS
 
     def charged(
         self, plan: Plan, *, pages: float = 0.0, measured: float = 0.0, row_bytes: float = 0.0
     ) -> Plan:
-        """Return a plan with the pages that a query reads, and with the time that this takes.
+        """Return a plan with the pages that a query reads, and the time that this adds.
 
-        The query needs some `pages` of tables and the vectors of `measured` candidates, here and
-        there, and `row_bytes` in a row.
+        The query reads `pages` of tables and the vectors of `measured` candidates at random, and
+        `row_bytes` sequentially.
         """
         if not self.missing:
             return plan
@@ -141,24 +143,24 @@ ALL_IN_MEMORY = Paging()
 
 
 def pays_in_windows(plan: Plan, queries: int, searched_bytes: float) -> bool:
-    """Return whether reading all that is searched takes less time than the pages of each query.
+    """Return whether one sequential read of all searched data is faster than the queries' pages.
 
-    This is the batch mode of Sood & Loguinov 2011, section 5; `searched_bytes`: of tables and
-    vectors.  The vectors of candidates are read here and there anyway.
+    This is the batch mode of Sood & Loguinov 2011, section 5.  `searched_bytes`: of tables and
+    vectors.  The vectors of candidates are read at random in any case.
     """
     saved = queries * (plan.page_reads - plan.vector_reads)
     return saved * PAGE_SECONDS > searched_bytes * BYTE_SECONDS
 
 
 def distinct_bits(header_bits: int, entries: float) -> int:
-    """Return how many leading bits of headers decide in which pages their `entries` entries lie."""
+    """Return the number of leading header bits that decide the pages of their `entries`."""
     shared = PAGE_HEADER_BITS - math.ceil(math.log2(max(entries, 1.0)))
     return max(header_bits - max(shared, 0), 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolytopeRun:
-    """The cross-polytope tables of one run: `count` entries each, under headers of `width` bits."""
+    """The cross-polytope tables of a run: `count` entries in each, and headers of `width` bits."""
 
     count: int
     width: int
@@ -175,17 +177,17 @@ class Population:
     has_vectors: bool
     is_swept: bool = False  # the search is for all pairs, each found from one of its documents
     vector_bytes: int = 0  # of one volatility vector
-    crowding: float = 1.0  # entries beside a document under its header, over the mean of headers
+    crowding: float = 1.0  # other entries under the header of a document, over the mean of headers
     unseen: int = 0  # documents that the calibration does not cover
     crowds: tuple[float, ...] = ()  # the crowding of each table; () for `crowding` in all
     polytope_tables: int = 0
-    gathered_tables: tuple[int, ...] = ()  # numbers of tables that can be made for many look-ups
+    gathered_tables: tuple[int, ...] = ()  # possible numbers of tables made for many look-ups
     polytope_runs: tuple[PolytopeRun, ...] = ()
     delta_count: int = 0  # documents in no run, which are compared one by one
     paging: Paging = ALL_IN_MEMORY
     glimpse: FlipEvidence | None = None  # a sample of this collection, if there is no better one
-    gathered_share: float = 1.0  # documents in tables that are made, over those looked up there
-    is_cut: bool = False  # beside the one stored table, those of the usual cut are in memory
+    gathered_share: float = 1.0  # documents in the tables made for look-ups, over documents sought
+    is_cut: bool = False  # the default tables are in memory, in addition to the one stored table
 
     def grown(self, count: int, directory_bits: int, polytope_bits: int) -> "Population":
         """Return the same tables with `count` documents in one run, all in memory.
@@ -212,34 +214,34 @@ class Population:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Number of header bits that each table tells apart."""
+        """The number of header bits that the directory of each table has."""
         return header_widths(self.blocks, self.leading, max(self.directory_bits, 1))
 
     def entries_of(self, header_bits: int, table: int | None = None) -> float:
-        """Return the mean number of entries that a probe compares, of one table or of any."""
+        """Return the mean number of entries that a probe compares, in one table or in any."""
         crowding = self.crowding if table is None or not self.crowds else self.crowds[table]
         return 1 + crowding * self.count / (1 << header_bits)
 
     @property
     def asking_seconds(self) -> float:
-        """Seconds to make a query of a stored document; 0 if queries are given."""
+        """The seconds to make a query of a stored document; 0 if queries are given."""
         return ASKING_SECONDS if self.is_swept else 0.0
 
     def bytes_read(self, criterion: Criterion) -> float:
-        """Return the bytes per document that one of the ways to answer a criterion reads from."""
+        """Return the bytes per document of the data that any way to answer a criterion reads."""
         tables = self.bytes_of(self.tables, criterion)
         if criterion.similarity is None:
             return tables
         return tables - self.vector_bytes + self.bytes_of_polytopes(self.polytope_tables)
 
     def bytes_of_polytopes(self, tables: int) -> float:
-        """Return the bytes per document that a search in cross-polytope tables reads from."""
+        """Return the bytes per document of `tables` cross-polytope tables and the vectors."""
         entry = KEY_BYTES + ORDINAL_BYTES
         headers = sum(HEADER_BYTES << run.width for run in self.polytope_runs)
         return tables * (entry + headers / max(self.count, 1)) + self.vector_bytes
 
     def bytes_of(self, tables: int, criterion: Criterion, *, has_headers: bool = True) -> float:
-        """Return the bytes per document that a search in `tables` tables reads from."""
+        """Return the bytes per document of the data that a search in `tables` tables reads."""
         tag = TAG_BYTES if self.blocks == self.leading == 1 else 0
         entry = FINGERPRINT_BYTES + ORDINAL_BYTES + has_headers * tag
         headers = HEADER_BYTES * (1 << self.directory_bits) / max(self.count, 1)
@@ -262,7 +264,7 @@ InTablesT = TypeVar("InTablesT", bound=InTables)
 class TablePopulation(Generic[InTablesT]):
     """A population to search: `count` documents of `vector_bytes` each, in the tables of `keying`.
 
-    Any criterion can be answered, since all vectors can be measured.
+    All vectors can be measured, so any criterion can be answered.
     """
 
     count: int
@@ -284,7 +286,7 @@ class TablePopulation(Generic[InTablesT]):
         return self.bytes_of(self.keying.table_count)
 
     def bytes_of(self, tables: int) -> float:
-        """Return the bytes per document that a search in `tables` tables reads from."""
+        """Return the bytes per document of the data that a search in `tables` tables reads."""
         headers = HEADER_BYTES * (1 << self.directory_bits) / max(self.count, 1)
         return tables * (KEY_BYTES + ORDINAL_BYTES + headers) + self.vector_bytes
 
@@ -297,7 +299,7 @@ def header_widths(blocks: int, leading: int, most: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Problem(Generic[Searched]):
-    """A planning problem: the criterion, the population to search, its calibration and delays."""
+    """A planning problem: a criterion, the population to search, its calibration and delays."""
 
     criterion: Criterion
     population: Searched
@@ -313,7 +315,7 @@ class Way(Protocol[Searched]):
         """The values of search= that choose this way."""
 
     def plans(self, problem: Problem[Searched]) -> list[Plan]:
-        """Return the plans that search="auto" can choose from, also plans that miss the recall."""
+        """Return the plans for search="auto" to choose from; some may miss the recall."""
 
     def named(self, problem: Problem[Searched], best: Callable[[Criterion], Plan]) -> Plan:
         """Return the plan for one of `METHODS` by name; OptionError if there is none.
@@ -322,15 +324,15 @@ class Way(Protocol[Searched]):
         """
 
     def remark(self, criterion: Criterion, plans: Sequence[Plan]) -> str:
-        """Return in words why this way has none of the `plans`; "" if that needs no words."""
+        """Return in words why none of the `plans` is of this way; "" if that is plain."""
 
 
 def candidate_distances(
     criterion: Criterion, limit: Callable[[float, float], int] = filter_distance
 ) -> list[int]:
-    """Return the distance limits that plans can set for candidates, the safest first.
+    """Return the distance limits that plans can set for candidates, safest first.
 
-    For a similarity they are `limit(similarity, loss)`.
+    For a similarity they are `limit(similarity, loss)`, for each loss that the recall allows.
     """
     if criterion.distance is not None:
         return [criterion.distance]

@@ -7,10 +7,10 @@ that sum is smallest.  So the needs of a sample of pairs give the whole recall c
 is the share of pairs whose need is at most theta.  The cost of a theta is the number of headers
 that a query then probes, counted over the queries of the sample.
 
-The next documents will differ from the sample by chance.  So `theta_for` requires that enough
-sampled pairs are within theta: if the true recall were less than asked for, so many would be with
-a probability of at most 1 - `CONFIDENCE` (one-sided exact binomial bound, Clopper & Pearson 1934).
-The bound takes the pairs as independent, so a sample should not have many pairs of one cluster.
+The next documents will differ from the sample by chance.  So `theta_for` demands a number of
+sampled pairs within theta.  If the true recall were less than asked, that number would be reached
+with a probability of at most 1 - `CONFIDENCE` (one-sided exact binomial bound, Clopper & Pearson
+1934).  The bound takes pairs as independent, so a sample should not have many pairs of one cluster.
 """
 
 import math
@@ -31,17 +31,16 @@ from simdb.plan import volatility
 CONFIDENCE = 0.95
 UNREACHABLE = 1 << 30  # need of a pair that no table reaches at any theta
 
-# A query that needs more probes than this in one table is better compared with all documents.
+# A query that needs more probes in one table is better compared with all documents.
 CAP = 4096
-# Enough queries for the mean number of probes, to a few per cent.
-COUNTED_QUERIES = 256
+COUNTED_QUERIES = 256  # sample size that gives the mean number of probes to a few per cent
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledPairs(Columns):
-    """A sample of pairs of similar documents, one of which is a query and the other is stored.
+    """A sample of pairs of similar documents: a query and a stored document each.
 
-    `queries` uint64[n] and `levels` uint8[n, 64]: fingerprints and levels of the query side;
+    `queries` uint64[n] and `levels` uint8[n, 64]: fingerprints and levels of the query side.
     `stored` uint64[n]: fingerprints of the stored side.
     """
 
@@ -59,11 +58,12 @@ class SampledPairs(Columns):
 class FlipEvidence:
     """The pairs and the costs of flips from which the planner predicts recall for one criterion.
 
-    `origin`: where the pairs are from, in words.  `is_measured`: they are a calibration's sample.
-    `confidence`: how sure the recall must be, as far as the pairs are like those to find.
-    `caution`: how many times fewer matches must be lost than may be.  `groups`: the places of pairs
-    of each kind, each of which must be reached; () for one kind.  `lacks_weights`: nobody knows the
-    weights of the documents in the pairs, so those of queries say more.
+    `origin`: the source of the pairs, in words.  `is_measured`: they are a calibration's sample.
+    `confidence`: the wanted certainty of the recall, if the pairs represent the matches.
+    `caution`: the factor by which fewer matches must be lost than allowed.  `groups`: the positions
+    of the pairs of each kind, since the share must be reached for each; () for one kind.
+    `lacks_weights`: the weights of the documents in the pairs are unknown, so the weights of
+    queries tell more.
     """
 
     pairs: SampledPairs
@@ -78,14 +78,14 @@ class FlipEvidence:
 
     @property
     def kinds(self) -> tuple[I64, ...]:
-        """The places of pairs of each kind."""
+        """The positions of the pairs of each kind."""
         return self.groups or (np.arange(len(self.pairs)),)
 
 
 class Reach(NamedTuple):
-    """What a probing achieves on a sample: the mean number of `probes` of a query, and recall.
+    """The result of a probing on a sample: the mean number of `probes` of a query, and the recall.
 
-    `recall_bound`: the recall that is sure, of measured pairs; 0 for others.
+    `recall_bound`: the certain recall of measured pairs; 0 for other pairs.
     """
 
     probing: Probing
@@ -97,8 +97,8 @@ class Reach(NamedTuple):
 def needs(pairs: SampledPairs, costs: U8, masks: Sequence[int], header_bits: int) -> I64:
     """Return the need of each pair, int64[n]: the least theta with which some table reaches it.
 
-    It is UNREACHABLE if no table does.  `masks`: the leading bits of each table; `header_bits`: how
-    many of the highest bits of a key the directories index.
+    It is UNREACHABLE if no table does.  `masks`: the leading bits of each table.  `header_bits`:
+    the number of highest bits of a key that the directories index.
     """
     found = np.full(len(pairs), UNREACHABLE, np.int64)
     differing = pairs.queries ^ pairs.stored
@@ -119,7 +119,7 @@ def recall_at(theta: int, needs: I64) -> float:
 
 
 def combined(one: FlipEvidence, other: FlipEvidence, origin: str) -> FlipEvidence:
-    """Return the pairs of both, of each of which the share must be reached, at the costs of one."""
+    """Join two sets of pairs, in each of which the share must be reached, at the costs of `one`."""
     count = len(one.pairs)
     return replace(
         one,
@@ -145,10 +145,10 @@ def theta_for(
 ) -> int | None:
     """Return the smallest theta whose recall is at least `recall` with `confidence`, or None.
 
-    `independent`: how many independent pairs the sample counts as, if several similar pairs share a
-    query.  If these are too few to be sure (59 for .95, 299 for .99), every pair must be reached,
-    and `recall_bound` tells what is then certain.  Returns None if no theta is enough, for an empty
-    sample, and for a recall of 1, which no sample can guarantee.
+    `independent`: the number of independent pairs, such as of distinct queries.  If it is too small
+    for certainty (59 for .95, 299 for .99), every pair must be reached; `recall_bound` gives the
+    recall that is then certain.  Returns None if no theta is enough, for an empty sample, and for a
+    recall of 1, which no sample can guarantee.
     """
     if recall >= 1.0 or len(needs) == 0:
         return None
@@ -159,15 +159,15 @@ def theta_for(
 
 
 def least_reached(recall: float, count: int, confidence: float = CONFIDENCE) -> int:
-    """Return how many of `count` pairs must be reached to be sure of `recall`.
+    """Return the number of `count` pairs that must be reached to be sure of `recall`.
 
-    `count` + 1 means that even all are not enough.
+    `count` + 1 means that even all pairs are not enough.
     """
     return 1 + int(np.count_nonzero(_at_least(count, recall)[1:] > 1.0 - confidence))
 
 
 def lower_bound(reached: int, count: int) -> float:
-    """Return the lower bound, with `CONFIDENCE`, of a share that `reached` of `count` showed."""
+    """Return the lower bound, with `CONFIDENCE`, of a share with `reached` hits in `count` tries."""
     if reached == 0:
         return 0.0
     low, high = 0.0, 1.0
@@ -194,12 +194,11 @@ def changed_copies(
     generator: np.random.Generator,
     is_stored: bool = False,
 ) -> SampledPairs:
-    """Return pairs of changed copies of documents and the documents, `least` to `distance` apart.
+    """Return pairs of changed copies and their documents, `least` to `distance` bits apart.
 
-    A document W, one row of `weights`, real[n, d], becomes c W + sqrt(1 - c^2) Z for each of the
-    `cosines` c, where Z is normal with the root mean square of W; see `volatility.prior`.  What
-    rounding took from stored weights is drawn evenly.  `is_stored`: the copies are stored documents
-    with rounded weights.
+    `weights` real[n, d].  For each of the `cosines` c, a document W becomes c W + sqrt(1 - c^2) Z,
+    where Z is normal with the root mean square of W; see `volatility.prior`.  `is_stored`: the
+    copies are stored documents, with rounded weights.
     """
     weights = np.asarray(weights, np.float32)
     scales = np.sqrt((weights**2).mean(axis=1, keepdims=True))
@@ -214,7 +213,7 @@ def changed_copies(
 
 
 def sampled_pairs(left: Array, right: Array) -> SampledPairs:
-    """Return pairs from their weights, real[n, 64 .. 256] each; the left side is the query side."""
+    """Return pairs from weights, real[n, 64 .. 256] for each side; the left side is the query."""
     return SampledPairs(fingerprints_of(left), volatility.levels(left), fingerprints_of(right))
 
 
@@ -230,8 +229,8 @@ def reach(
 ) -> Reach | None:
     """Return the cheapest probing of these tables that finds the share `wanted`; None if none does.
 
-    Pairs beyond the distance `limit` are never found.  The share must be found of each kind of
-    pairs.
+    The share must be found of each kind of pairs.  Pairs beyond the distance `limit` are never
+    found.
     """
     every = needs(known.pairs, known.costs, masks, header_bits)
     every[known.distances > limit] = UNREACHABLE
@@ -261,8 +260,8 @@ def recall_of(
 ) -> float:
     """Return the share of pairs found by the `attempts` likeliest headers of each table.
 
-    Of the sample, a number of pairs spread over all of it are taken.  Of headers with equal costs,
-    of which only some are looked up, each is as likely the right one.
+    About `COUNTED_QUERIES` pairs, spread over the sample, are counted.  If only some headers of
+    equal cost are looked up, each is equally likely to be the right one.
     """
     step = max(1, len(known.pairs) // COUNTED_QUERIES)
     pairs = known.pairs.taken(slice(None, None, step))
@@ -281,7 +280,7 @@ def recall_of(
 
 @lru_cache(256)
 def counts_of(known: FlipEvidence, masks: tuple[int, ...], *, header_bits: int, theta: int) -> I64:
-    """Return how many headers of these tables cost at most `theta`: int64[n], of some queries."""
+    """Count the headers of these tables that cost at most `theta`, for some queries: int64[n]."""
     levels = known.pairs.levels[:COUNTED_QUERIES]
     headers = [bits.header_mask(mask, header_bits) for mask in masks]
     counts = [count_sets(levels, known.costs, each, theta) for each in headers]
@@ -289,7 +288,7 @@ def counts_of(known: FlipEvidence, masks: tuple[int, ...], *, header_bits: int, 
 
 
 def count_sets(levels: U8, costs: U8, header: int, theta: int) -> I64:
-    """Return how many sets of `header` bits cost at most `theta`, for each row of `levels`."""
+    """Count the sets of `header` bits that cost at most `theta`, for each row of `levels`."""
     ways = _ways(levels, costs, header, theta)
     found: I64 = np.minimum(ways.sum(axis=1), 2.0**40).astype(np.int64)
     return found
@@ -309,9 +308,9 @@ def _at_least(count: int, share: float) -> F64:
 
 
 def _ways(levels: U8, costs: U8, header: int, theta: int, most: int | None = None) -> F64:
-    """Return how many sets of `header` bits have each cost up to `theta`: float64[n, theta + 1].
+    """Count the sets of `header` bits for each cost up to `theta`: float64[n, theta + 1].
 
-    `most`: count only sets of at most so many bits.
+    `most`: the largest number of bits of a set; None for any.
     """
     sizes = 1 if most is None else min(most, header.bit_count()) + 1
     ways = np.zeros((sizes, len(levels), theta + 1))

@@ -1,12 +1,12 @@
-"""Search by rotation: predicts the share of pairs that rotations miss, and their cost.
+"""Search by rotation: the predicted share of pairs that rotations miss, and their cost.
 
 A rotation finds a pair if fewer than `WINDOW` other fingerprints are sorted between the two.  If
-`count` fingerprints are spread evenly, the number between two keys is a Poisson variable with a
-mean of `count` times the gap between the keys, which is small if the leading bits agree.  Each
-rotation has different fingerprints between, so the chance that all miss a pair is the product over
-all rotations.  It is averaged over a sample: pairs of the collection from the calibration, or pairs
-that differ in `distance` random bits.  If the calibration does not cover all documents, made pairs
-are a second sample, and the worse of the two predictions counts.
+`count` fingerprints are spread evenly, the number between two keys is a Poisson variable.  Its mean
+is `count` times the gap between the keys, which is small if the leading bits agree.  Each rotation
+has different fingerprints in the gap, so the chances of a miss are multiplied over all rotations.
+The product is averaged over a sample: pairs from the calibration, or pairs that differ in
+`distance` random bits.  If the calibration does not cover all documents, pairs of the prior are a
+second sample, and the worse prediction counts.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ from simdb.plan.calibration import Calibration, evidence
 from simdb.plan.problem import Criterion, Population, Problem, candidate_distances
 
 METHODS = (ROTATION,)
-WINDOW = 16  # neighbours compared with each fingerprint; that costs about as much as sorting
+WINDOW = 16  # neighbours compared with each fingerprint, at about the cost of sorting
 ROTATIONS_MAX = FINGERPRINT_BITS
 SAMPLED = 8192  # pairs in a sample, for a standard error of the mean of about 0.005
 SORTED_SECONDS = 25e-9  # rotating and sorting one fingerprint
@@ -90,14 +90,14 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
 
 
 def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
-    """Return "": this way is used only if the caller names it."""
+    """Return "", since this way is used only if the caller names it."""
     return ""
 
 
 def _recalls(problem: Problem[Population], limit: int) -> tuple[dict[int, float], str]:
     """Return the share of pairs that each number of rotations finds, and the sample in words.
 
-    Among more than `WINDOW` others it is never 1: equal fingerprints can crowd a pair out.
+    With more than `WINDOW` other fingerprints it is below 1, since equal ones can separate a pair.
     """
     population, calibration = problem.population, problem.calibration
     others = population.crowding * max(population.count - 2, 0)
@@ -155,6 +155,6 @@ def _sample(
     known = evidence(calibration, criterion.similarity, criterion.distance, is_stored=True)
     far = known.distances > limit
     left, right = known.pairs.queries[:SAMPLED], known.pairs.stored[:SAMPLED].copy()
-    # Pairs beyond the distance are never measured, so they are never found: flip all bits.
+    # All bits are flipped in pairs beyond the distance, since they are never measured or found.
     right[far[:SAMPLED]] = ~left[far[:SAMPLED]]
     return left, right, known.origin

@@ -1,15 +1,14 @@
-"""Block tables (BPHS): their keys, and plans that look up the query's header, and flipped ones.
+"""Block tables (BPHS): their keys, and plans that look up the query's header and flipped headers.
 
 Block permutations are the tables of block-permuted Hamming search; see Manku, Jain & Das Sarma
 2007.  The key of a table is the fingerprint with some blocks of its bits moved to the front.  If
-few bits differ, then in some table none of them is in front: there the leading bits of the stored
-key and of the query agree, and the stored fingerprint lies in the short range of keys that the
-table's directory gives for these bits.  Other plans compare all fingerprints, or measure all
-volatility vectors.
+few bits differ, none of them leads in some table.  There, the leading bits of the stored key and of
+the query agree, so the table's directory gives a short range of keys with the stored fingerprint.
+Other plans compare all fingerprints, or measure all volatility vectors.
 
 By the pigeonhole principle, some flips of each table are certain to find all fingerprints within a
-distance; `pigeonhole.py` chooses the cheapest.  For a similarity every table gets the same flips,
-and the share of matches that they find follows from the angle between the documents.
+distance; `pigeonhole.py` chooses the cheapest.  For a similarity, every table gets the same flips.
+The share of matches that they find follows from the angle between the documents.
 """
 
 from collections import Counter
@@ -46,7 +45,7 @@ class Permutations:
     def __init__(self, blocks: int, leading: int, polytope_count: int = 0) -> None:
         """Make C(`blocks`, `leading`) tables: one for each choice of leading blocks.
 
-        Beside them the database has `polytope_count` cross-polytope tables.
+        The database also has `polytope_count` cross-polytope tables.
         """
         self.blocks = blocks
         self.leading = leading
@@ -60,11 +59,11 @@ class Permutations:
 
     @property
     def has_header_table(self) -> bool:
-        """Whether there is one table, whose keys are the fingerprints."""
+        """Whether there is only one table, whose keys are the fingerprints."""
         return self.table_count == 1
 
     def searchable(self, fingerprints: U64, vectors: U8) -> U64:
-        """Return what the keys of documents are made from: their fingerprints."""
+        """Return the fingerprints of documents, from which their keys are made."""
         return fingerprints
 
     def write_keys(self, searchable: U64, keys: U64, table: int) -> None:
@@ -75,18 +74,18 @@ class Permutations:
 def swept_masks(masks: Sequence[int]) -> Sequence[int]:
     """Return the leading bits of the tables that a search for all pairs walks.
 
-    One table is of no use to it, so the usual ones are made for the search.
+    A single table does not help it, so the default tables are made for the search.
     """
     return bits.leading_masks(USUAL_BLOCKS, USUAL_LEADING) if len(masks) == 1 else masks
 
 
 def plans(problem: Problem[Population]) -> list[Plan]:
-    """Return the plans that compare all documents, and those that look up headers in tables."""
+    """Return plans that compare all documents, and plans that look up headers in tables."""
     return [*comparing(problem), *looking_up(_as_walked(problem))]
 
 
 def comparing(problem: Problem[Population]) -> list[Plan]:
-    """Return a plan for each distance limit for candidates."""
+    """Return a plan that compares all documents for each distance limit of candidates."""
     criterion = problem.criterion
     both = (
         candidate_distances(criterion, limit)
@@ -96,7 +95,7 @@ def comparing(problem: Problem[Population]) -> list[Plan]:
 
 
 def looking_up(problem: Problem[Population]) -> list[Plan]:
-    """Return the plan that is certain, and one for each number of flips and distance limit."""
+    """Return the exact plan, if any, and a plan for each number of flips and distance limit."""
     distance, population = problem.criterion.distance, problem.population
     shape = population.blocks, population.leading
     found = [
@@ -112,10 +111,9 @@ def looking_up(problem: Problem[Population]) -> list[Plan]:
 def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Plan:
     """Return the plan for search="bphs": exact for a distance, with flips for a similarity.
 
-    For search="exhaustive" it is the plan that loses the fewest matches.
-    Beyond the distance that the tables serve by themselves, header bits are flipped, unevenly where
-    that is less work.  If no number of flips reaches the recall of a similarity, return the plan
-    with the best recall.
+    For a distance beyond the tables' own, header bits are flipped, in unequal numbers if that is
+    cheaper.  If no number of flips reaches the recall of a similarity, the plan has the best
+    recall.  For search="exhaustive", return the plan that loses the fewest matches.
     """
     criterion = problem.criterion
     if criterion.method == EXHAUSTIVE:
@@ -147,12 +145,12 @@ def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Pl
 
 
 def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
-    """Return "": the plans themselves say what the tables find."""
+    """Return "", since the plans themselves say what the tables find."""
     return ""
 
 
 def _as_walked(problem: Problem[Population]) -> Problem[Population]:
-    """Return the problem with the tables of `swept_masks` if they are made, as for all pairs."""
+    """Return the problem with the tables of `swept_masks` if the search has them in memory."""
     population = problem.population
     if not (population.is_swept or population.is_cut) or population.tables > 1:
         return problem
@@ -163,7 +161,7 @@ def _as_walked(problem: Problem[Population]) -> Problem[Population]:
 
 
 def _by_comparing(problem: Problem[Population], limit: int, firm: int) -> Plan:
-    """Return the plan whose candidates are within the distance `limit`, or `firm` of firm signs."""
+    """Return the plan with candidates within the distance `limit`, or `firm` by firm signs."""
     criterion, population, delays = problem.criterion, problem.population, problem.delays
     count, paging = population.count, population.paging
     if population.is_swept:
@@ -204,7 +202,7 @@ def unlike_share(limit: int, firm_limit: int | None) -> float:
 
 
 def _exact(problem: Problem[Population]) -> Plan | None:
-    """Return the cheapest plan that finds all within the distance; None if no flips are enough."""
+    """Return the cheapest plan that finds all matches within the distance; None if none does."""
     distance, population, delays = problem.criterion.distance, problem.population, problem.delays
     if distance is None:
         return None
@@ -229,7 +227,7 @@ def _exact(problem: Problem[Population]) -> Plan | None:
 
 
 def _even(problem: Problem[Population], limit: int, flips: int) -> Plan:
-    """Return the plan with the same flips in every table, which can miss matches."""
+    """Return the plan with equal flips in all tables, which can miss matches."""
     criterion, population = problem.criterion, problem.population
     recall = 0.0
     served = bits.distance_served(population.blocks, population.leading, flips)
@@ -265,7 +263,7 @@ def _plan(problem: Problem[Population], flips: Flips, limit: int, recall: float,
 
 
 def _seconds(problem: Problem[Population], table: int, flips: int, limit: int) -> float:
-    """Return the seconds that one table takes for a query."""
+    """Return the seconds of one table for a query."""
     population, delays = problem.population, problem.delays
     width = population.widths[table]
     probes = bits.flip_count(width, flips)
@@ -278,7 +276,7 @@ def _seconds(problem: Problem[Population], table: int, flips: int, limit: int) -
 
 
 def _read(population: Population, flips: Flips, limit: int) -> tuple[float, float]:
-    """Return the pages in which the entries for one query lie, and the number of candidates."""
+    """Return the number of pages with the entries for a query, and the number of candidates."""
     pages, reached = 0.0, 0.0
     masks = tuple(bits.leading_masks(population.blocks, population.leading))
     directory_bits = population.directory_bits
@@ -292,20 +290,20 @@ def _read(population: Population, flips: Flips, limit: int) -> tuple[float, floa
 
 
 def _entries(population: Population, table: int, limit: int) -> float:
-    """Return the entries of a table that are compared for each header."""
+    """Return the number of entries of a table that are compared for each header."""
     return population.entries_of(_known_bits(population, table, limit), table)
 
 
 def _known_bits(population: Population, table: int, limit: int) -> int:
-    """Return how many bits of a header the directory tells apart.
+    """Return the number of header bits by which a look-up finds entries.
 
-    Equal fingerprints agree in all bits of the directory, not only in the leading bits.
+    For the distance 0, all bits of the directory agree, not only the leading bits.
     """
     return population.widths[table] if limit else max(population.directory_bits, 1)
 
 
 def _in_words(flips: Flips) -> str:
-    """Return how many header bits are flipped in how many tables; "" if there are none."""
+    """Describe the numbers of flipped header bits and of their tables; "" without flips."""
     counts = Counter(each for each in flips if each > 0)
     parts = [f"{each} in {counted(counts[each], 'table')}" for each in sorted(counts, reverse=True)]
     return f", with flipped header bits: up to {' and '.join(parts)}" if parts else ""

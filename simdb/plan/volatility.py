@@ -1,4 +1,4 @@
-"""Volatility model: how likely a bit flips in a similar document, by the size of its weight.
+"""Volatility model: the chance that a bit flips in a similar document, by the size of its weight.
 
 Sood & Loguinov 2011: bit j of document u differs in a similar document if the weight W_j changes
 by more than |W_j(u)| against its sign.  So p_j(u) = P(Y > |W_j(u)|), where Y is distributed like
@@ -31,18 +31,16 @@ LEVEL_UNIT = 64  # levels in one root mean square
 COST_UNIT = 16  # cost of a natural logarithm of 1
 COST_MAX = 254
 NEVER = 255  # cost of a bit that is never flipped
-# Documents match because few of their bits differ, so a bit flips less often than its weight alone
-# says.  One large weight is then more likely than two small ones (docs/ALGORITHMS.md).
+# Matching documents differ in few bits, so a bit flips less often than its weight alone suggests.
+# A flip of one large weight is then more likely than of two small ones (docs/ALGORITHMS.md).
 MATCH_SHARE = 0.6
-# A bit with a smaller probability is never flipped: of 1e9 pairs, one would show it.
-PROBABILITY_MIN = 1e-9
+PROBABILITY_MIN = 1e-9  # a bit with a smaller probability is never flipped
 # Stored weights are odd whole numbers; each stands for an interval of this width.
 STORED_STEP = 2.0
-# Near-duplicates are at these cosines, each as likely, unless more is known.
+# The cosines of near-duplicates, assumed to be equally likely unless more is known.
 COSINES = np.linspace(0.9, 0.995, 12)
-# A share from at least so many differences is trusted; for larger levels the tail is exponential.
-TAIL_COUNT = 32
-# No weight of two documents of 256 weights differs by more than 2 * sqrt(256) units.
+TAIL_COUNT = 32  # differences that make a share reliable; beyond, the tail is exponential
+# A weight of two documents of 256 weights differs by at most 2 * sqrt(256) units.
 _BINS = 2048
 
 
@@ -61,8 +59,9 @@ def fit(left: Array, right: Array, *, step: float = 0.0) -> VolatilityModel:
     """Return the model of a collection, learnt from the weights of similar pairs.
 
     `left` and `right`, real[n, 64 .. 256]: row i has the weights of one document of pair i; a pair
-    with a row of zeros is left out.  `step`: the width of the interval from which a weight was
-    rounded, `STORED_STEP` for stored weights, 0 for exact ones.  InputError if no pair is left.
+    with a row of zeros is skipped.  `step`: the width of the interval from which a weight was
+    rounded, `STORED_STEP` for stored weights, 0 for exact ones.  Raises InputError if no pair
+    remains.
     """
     scales = np.stack([_scales(left), _scales(right)])
     present = np.flatnonzero(scales.min(axis=0, initial=np.inf) > 0)
@@ -80,10 +79,10 @@ def prior(noise: float | None = None) -> VolatilityModel:
     """Return the model to use without data, in closed form.
 
     Let two documents be at cosine c, and let one have the weight w in units of the root mean
-    square.  By the central limit theorem the other has c w + sqrt(1 - c^2) z, z standard normal, so
-    its bit differs with probability Phi(-c |w| / sqrt(1 - c^2)).  The model is the mean over
-    `COSINES`.  `noise`: the standard deviation of the change of a weight, in the same unit, if it
-    is known; it is sqrt(1 - c^2) / c.
+    square.  By the central limit theorem, the other has c w + sqrt(1 - c^2) z, with z standard
+    normal.  Its bit differs with probability Phi(-c |w| / sqrt(1 - c^2)).  The model is the mean
+    over `COSINES`.  `noise`: the standard deviation of the change of a weight, in the same unit, if
+    known; it equals sqrt(1 - c^2) / c.
     """
     slopes = [1.0 / noise] if noise else COSINES / np.sqrt(1.0 - COSINES**2)
     middles = [(level + 0.5) / LEVEL_UNIT / math.sqrt(2.0) for level in range(LEVELS)]
@@ -92,10 +91,10 @@ def prior(noise: float | None = None) -> VolatilityModel:
 
 
 def cosines_within(distance: int) -> F64:
-    """Return the cosines of documents that may match within `distance` bits, evenly spread.
+    """Return evenly spread cosines of documents that may match within `distance` bits.
 
-    The least is the one at which so many bits are expected to differ (Charikar 2002), if that is
-    below all of `COSINES`.
+    The least is the cosine at which `distance` bits are expected to differ (Charikar 2002), or the
+    least of `COSINES` if that is smaller.
     """
     angle = min(distance, FINGERPRINT_BITS // 2) * math.pi / FINGERPRINT_BITS
     return np.linspace(min(COSINES[0], math.cos(angle)), COSINES[-1], len(COSINES))
@@ -104,8 +103,8 @@ def cosines_within(distance: int) -> F64:
 def costs(model: VolatilityModel) -> U8:
     """Return the cost of flipping a bit at each level: uint8[256], never falling.
 
-    It is log((1 - q) / q) in 16ths for q = MATCH_SHARE p, rounded, at most 254; 255 is for a bit
-    that is never flipped.
+    It is log((1 - q) / q) in 16ths for q = MATCH_SHARE p, rounded, at most 254.  A bit that is
+    never flipped has 255.
     """
     chances = MATCH_SHARE * np.maximum(model.probabilities.astype(np.float64), PROBABILITY_MIN)
     exact = np.rint(COST_UNIT * np.log((1.0 - chances) / chances))
@@ -124,12 +123,12 @@ def levels(weights: Array) -> U8:
 
 
 def encode(model: VolatilityModel) -> dict[str, Any]:
-    """Return the model in plain types, for storage."""
+    """Return the model in plain types, for storing."""
     return {"version": VERSION, "probabilities": model.probabilities.astype("<f4").tobytes()}
 
 
 def decode(stored: Mapping[str, Any]) -> VolatilityModel:
-    """Read what `encode` wrote; FormatError for another version, CorruptError for other data."""
+    """Decode the map of `encode`; FormatError for another version, CorruptError for bad data."""
     version = a_map(stored).get("version")
     if version != VERSION:
         raise FormatError(
@@ -152,7 +151,7 @@ def _scales(weights: Array) -> F64:
 
 
 def _unrounded(counts: F64, width: float) -> F64:
-    """Return a histogram of rounded differences with each count spread evenly over `width` bins."""
+    """Return a histogram of rounded differences, each count spread evenly over `width` bins."""
     reach = round(width / 2)
     if reach == 0:
         return counts
@@ -164,8 +163,8 @@ def _unrounded(counts: F64, width: float) -> F64:
 def _exceeding(counts: F64) -> F64:
     """Return P(|Y| > middle of the level) for each level.
 
-    From the level that fewer than `TAIL_COUNT` differences exceed, it falls exponentially, at the
-    rate that the mean of these differences gives.
+    From the level that fewer than `TAIL_COUNT` differences exceed, it falls exponentially, at a
+    rate given by the mean of these differences.
     """
     beyond = np.cumsum(counts[::-1])[::-1] - counts / 2
     total = float(counts.sum())

@@ -1,25 +1,24 @@
-"""VOSH, volatility ordered set heap: lists the sets of bits to flip, the most probable set first.
+"""VOSH, volatility ordered set heap: the sets of bits to flip, the most probable set first.
 
 Sood & Loguinov 2011, Algorithm 2.  Bits are ranked by their probability p_j to differ in a similar
 document, the most volatile bit first.  A set S of ranks has the probability
 
     p(u, S) = product of p_i for i in S  *  product of 1 - p_j for j not in S        (6)
 
-The sets of one size form a tree.  Its root has the first ranks.  A child has one rank of its
-parent moved to the next rank (Algorithm 2), so it is not more probable (Lemma 1).  Every other set
-has one parent, so no set comes twice:
+The sets of one size form a tree, whose root has the first ranks.  A child has one rank of its
+parent moved to the next rank (Algorithm 2), so it is not more probable (Lemma 1).  Every set except
+the root has one parent, so no set is listed twice:
 
     (1,2) - (1,3) - (1,4) - (1,5) ..
                   \\ (2,3) - (2,4) - (2,5) ..
                                   \\ (3,4) ..
 
-A heap has the root of each tree and the children of every set that was taken out.  A set that is
-taken out puts at most two sets in, so k sets cost Theta(k log k) time and Theta(k) space.
+A heap has the root of each tree and the children of every set that was removed.  Removing a set
+adds at most two sets, so k sets cost Theta(k log k) time and Theta(k) space.
 
 The kernel keeps the heap (`FlipSets`); a search with a fixed number of attempts takes its headers
-from the same heap.  Sets are compared by their sum over S of log((1 - p) / p), the smallest first,
-which gives the order of (6).  They are counted in whole numbers, 2^33 for a natural logarithm of 1,
-so the sums are exact.
+from the same heap.  Sets are ordered by their sum over S of log((1 - p) / p), smallest first, which
+gives the order of (6).  The terms are whole numbers of 2^-33, so the sums are exact.
 """
 
 import math
@@ -33,9 +32,8 @@ from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import is_whole
 from simdb.core.errors import InputError, OptionError
 
-# Costs are counted in this part of a natural logarithm of 1.
-COST_PARTS = 1 << 33
-# A certainty outweighs all the other bits of a set: these cost at most 745 each.
+COST_PARTS = 1 << 33  # units of a cost of 1, in natural logarithms
+# A certain bit outweighs all other bits of a set, which cost at most 745 each.
 CERTAIN = 1 << 49
 
 
@@ -47,7 +45,7 @@ def vosh(
     Parameters
     ----------
     probabilities : sequence or array of float
-        The probability of each bit to differ in a similar document, for up to 64 bits.
+        The probability that each bit differs in a similar document, for up to 64 bits.
     distance : int
         The largest number of bits of a set.
 
@@ -59,19 +57,19 @@ def vosh(
     Raises
     ------
     InputError
-        If `probabilities` are not numbers from 0 to 1, have not one dimension, or are more than 64.
+        If `probabilities` is not a one-dimensional array of at most 64 numbers from 0 to 1.
     OptionError
         If `distance` is not a whole number, 0 or more.
 
     Notes
     -----
     This is Algorithm 2 of Sood & Loguinov 2011.  The empty set precedes all others, as the paper
-    looks up the query itself before it uses its heap.  If no probability is above one half, no set
-    is more probable.  All other sets follow, each once, by p(u, S) of equation (6).
+    looks up the query itself before it uses its heap.  It is the most probable set if no
+    probability exceeds one half.  All other sets follow, each once, by p(u, S) of equation (6).
 
-    Of sets with equal p(u, S), smaller sets precede larger ones, then sets of more volatile bits.
-    Of bits with equal probabilities, the first counts as more volatile.  Impossible sets (p(u, S) =
-    0) come last.
+    If sets have equal p(u, S), smaller sets precede larger ones, then sets of more volatile bits.
+    If bits have equal probabilities, the first counts as more volatile.  Impossible sets
+    (p(u, S) = 0) come last.
 
     The first k sets take Theta(k log k) time and Theta(k) memory.  A search with attempts=k probes
     the first k sets after the empty set.
@@ -92,7 +90,7 @@ def _flip_sets(chances: list[float], distance: int) -> Iterator[tuple[int, ...]]
     yield ()
     order = sorted(range(len(chances)), key=lambda bit: (-chances[bit], bit))
     costs = np.array([_cost(chances[bit]) for bit in order], np.int64)
-    # Rounding may not change the order of the ranks.
+    # Rounding must not change the order of the ranks.
     for ranks in kernel.FlipSets(np.maximum.accumulate(costs), distance):
         yield tuple(order[rank] for rank in ranks)
 
@@ -104,7 +102,7 @@ def _cost(chance: float) -> int:
     """
     if chance in (0.0, 1.0):
         return CERTAIN if chance == 0.0 else -CERTAIN
-    # With log1p, probabilities near 1 keep their order, too.
+    # log1p keeps the order of probabilities near 1.
     return round(COST_PARTS * (math.log1p(-chance) - math.log(chance)))
 
 
