@@ -167,7 +167,7 @@ def least_reached(recall: float, count: int, confidence: float = CONFIDENCE) -> 
 
 
 def lower_bound(reached: int, count: int) -> float:
-    """Return the lower bound, with `CONFIDENCE`, of a share with `reached` hits in `count` tries."""
+    """Return the lower bound of a share, with `CONFIDENCE`, from `reached` of `count` trials."""
     if reached == 0:
         return 0.0
     low, high = 0.0, 1.0
