@@ -1,6 +1,6 @@
-"""From documents to fingerprints and volatility vectors; pure.
+"""Sketch: the way from documents to fingerprints, volatility vectors and signatures; pure.
 
-What few documents need is cold, see `simdb.core.cold`.
+Modules that few documents need are loaded when first used (`simdb.core.cold`).
 """
 
 from simdb.core import cold

@@ -1,11 +1,11 @@
-"""Cutting: finds the tokens of texts, as arrays of code points, and the numbers, in numpy.
+"""Cutting: the tokens of texts, given as arrays of code points, and the numbers in them, in numpy.
 
 Character properties come from the project's own table, so that a fingerprint does not depend on
 the Unicode version of the running Python.
 
-By numbers, texts that differ in digits alone are told apart.  A number is a run of decimal digits
-of any script, as long as it can be: "3.50" has the numbers 3 and 50, and "007" is not 7.  A text is
-summed up as one hash, that of the multiset of its numbers; their order does not matter.
+Numbers distinguish texts that differ only in digits.  A number is a longest sequence of decimal
+digits of any script: "3.50" has the numbers 3 and 50, and "007" is not 7.  One hash stands for all
+numbers of a text, in any order.
 """
 
 import codecs
@@ -23,13 +23,12 @@ from simdb.core.dtypes import I64, U8, U32, U64
 from simdb.core.errors import InputError
 from simdb.sketch.normalisation import TABLES
 
-CHARACTERS = "characters"  # the unit
+CHARACTERS = "characters"  # a value of `unit`
 WORD, CJK, SPACE = 1, 2, 3  # classes of characters
 SPACELESS = CJK | 4  # letters and marks of other scripts without spaces
-# The hash of a number is a polynomial in this odd constant, which is mixed afterwards.
+# The hash of a number is a polynomial in this odd constant; its value is mixed afterwards.
 BASE = np.uint64(0x9E3779B97F4A7C15)
-# All decimal digits of Unicode have smaller code points.
-CODES = 1 << 17
+CODES = 1 << 17  # all decimal digits of Unicode have smaller code points
 NO_DIGIT = 255
 
 I32 = npt.NDArray[np.int32]
@@ -39,7 +38,7 @@ IntP = npt.NDArray[np.intp]
 def code_points(text: str, errors: str, at: int = 0) -> U32:
     """Return the code points of document number `at`; InputError for invalid Unicode."""
     try:
-        # The function itself: a codec by name is a module, which the first use would load.
+        # Called directly: naming the codec would import its module at the first use.
         return np.frombuffer(codecs.utf_32_le_encode(text, errors)[0], "<u4")
     except UnicodeEncodeError as error:
         raise InputError(f"document {at} has a lone surrogate: {error}") from error
@@ -76,10 +75,10 @@ def cut(codes: U32, unit: str, lowercase: bool) -> list[bytes]:
 
 
 def bounds_of_words(codes: U32, unit: str) -> tuple[IntP, IntP]:
-    """Return where each word of a text begins and where it ends: the character after it.
+    """Return the start and the stop of each word of a text, in characters.
 
-    `unit`: "words", "spaceless" (each letter and mark of a script without spaces by itself, too) or
-    "whitespace" (what lies between white space).
+    `unit`: "words", "spaceless" (each letter and mark of a script without spaces is a word, too) or
+    "whitespace" (the text between white space).
     """
     classes = _properties()[0][codes]
     if unit == "whitespace":
@@ -94,7 +93,7 @@ def bounds_of_words(codes: U32, unit: str) -> tuple[IntP, IntP]:
 
 
 def numbers_in(texts: Sequence[str]) -> U64:
-    """Return a hash of the numbers of each text: equal for equal numbers, 0 for none: uint64[n]."""
+    """Return a hash of the numbers of each text, or 0 for a text without numbers: uint64[n]."""
     digits = _digits("\n".join(texts))
     places = np.flatnonzero(digits < 10)
     firsts = np.flatnonzero(np.diff(places, prepend=-2) != 1)
@@ -108,7 +107,7 @@ def numbers_in(texts: Sequence[str]) -> U64:
 
 
 def _characters(codes: U32, shown: U32) -> list[bytes]:
-    """Return the characters of a text; white space becomes one space, or nothing at both ends."""
+    """Return the characters of a text, with white space as one space, and stripped at both ends."""
     is_space = _properties()[0][codes] == SPACE
     follows_space = np.concatenate([[True], is_space[:-1]])
     folded = np.where(is_space, np.uint32(ord(" ")), shown)[~(is_space & follows_space)]
@@ -127,13 +126,13 @@ def _spell(codes: U32, starts: IntP, stops: IntP) -> list[bytes]:
 
 
 def _lower_case(codes: U32) -> U32:
-    """Return every character in lower case, by the one-to-one mapping."""
+    """Return the characters in lower case, by the one-to-one mapping."""
     return (codes + _properties()[1][codes]).astype(np.uint32)
 
 
 @cache
 def _properties() -> tuple[U8, I32]:
-    """Return the class of every code point, and the number to add for its lower case."""
+    """Return the class of every code point, and the number to add to make it lower case."""
     classes = np.zeros(0x110000, np.uint8)
     code = 0
     ranges = np.array(section(TABLES, "classes").split(), np.int32).reshape(-1, 3)
@@ -149,16 +148,16 @@ def _properties() -> tuple[U8, I32]:
 
 
 def _hashes(digits: U8, firsts: I64) -> U64:
-    """Return a hash of each run of digits that begins at one of `firsts`."""
+    """Return a hash of each sequence of digits; `firsts`: their starts."""
     lengths = np.diff(firsts, append=len(digits))
     powers = np.cumprod(np.full(int(lengths.max()), BASE))
     within = np.arange(len(digits)) - np.repeat(firsts, lengths)
-    # A leading zero counts, so digits are counted from 1 on.
+    # Adding 1 makes leading zeros count.
     return np.add.reduceat((digits + np.uint64(1)) * powers[within], firsts)
 
 
 def _digits(text: str) -> U8:
-    """Return the value of each character that is a decimal digit, and a larger one for others."""
+    """Return the value of each decimal digit, and a value above 9 for any other character."""
     if text.isascii():
         return np.frombuffer(text.encode("ascii"), np.uint8) - np.uint8(ord("0"))
     codes = np.frombuffer(codecs.utf_32_le_encode(text, "surrogatepass")[0], "<u4")
@@ -168,5 +167,5 @@ def _digits(text: str) -> U8:
 
 @cache
 def _values() -> U8:
-    """Return the value of each code point as a decimal digit, `NO_DIGIT` for others."""
+    """Return the value of each code point as a decimal digit, or `NO_DIGIT`."""
     return np.array([decimal(chr(code), NO_DIGIT) for code in range(CODES)], np.uint8)

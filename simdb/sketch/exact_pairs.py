@@ -1,11 +1,11 @@
-"""Exact pairs: compares many pairs of documents whose texts are elsewhere.
+"""Exact pairs: the exact comparison of many pairs of documents whose texts are stored elsewhere.
 
-`ExactPairs` compares many pairs in parts whose texts have a bounded size, side by side.  A text is
-read, and its features are counted, once in a part.  Where documents are in many pairs each, as
-pages of a few templates are, a part has all pairs of some left with some right documents: so a text
-is read once for hundreds of its pairs.
+`ExactPairs` compares pairs in parallel parts, whose texts have a bounded size.  In a part, each
+text is read and its features are counted only once.  If each document is in many pairs, as pages
+from a few templates are, a part has all pairs of some left and some right documents.  So a text is
+read once for hundreds of its pairs.
 
-`RecurringPairs` is for documents that come in many calls: it holds their features.
+`RecurringPairs` is for documents that recur in many calls, and holds their features.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,33 +28,30 @@ from simdb.sketch.exact_similarity import (
     common_features,
 )
 
-# A part has texts of about this size, and at most this number of pairs, or of documents on a side.
-PART_BYTES = 1 << 23
+PART_BYTES = 1 << 23  # approximate size of the texts of a part
 PART_PAIRS_FIRST, PART_PAIRS_MOST = 1 << 8, 1 << 11
-SIDE_DOCUMENTS = 1 << 9
-# From so many pairs for each document on, parts have sides.
-DENSE = 8
+SIDE_DOCUMENTS = 1 << 9  # the largest number of documents on one side of a part
+DENSE = 8  # mean pairs of a document from which on parts have sides
 
-# Recurring documents are held with at most so many features.
-HELD_FEATURES = 1 << 23
+HELD_FEATURES = 1 << 23  # the largest number of held features of recurring documents
 
 
-# From ascending numbers of documents to their texts, and to their packed features.
+# Functions from ascending numbers of documents to their texts, and to their packed features.
 Read = Callable[[U32], Sequence[Any]]
 ReadFeatures = Callable[[U32], PackedFeatures]
 
 
 class ExactPairs:
-    """Compares pairs of documents, which are given by numbers, and whose texts `read` returns.
+    """A comparer of pairs of documents, given by their numbers; `read` returns their texts.
 
-    `read` takes ascending numbers, and returns None for a text that is not known.
+    `read` takes ascending numbers and returns None for an unknown text.
     """
 
     def __init__(self, exact: ExactSimilarity, *, is_read_anywhere: bool = False) -> None:
-        """Compare by `exact`; `is_read_anywhere`: any thread may read, not only the caller's."""
+        """Compare by `exact`; `is_read_anywhere`: any thread may read, not just the caller's."""
         self.exact = exact
         self._is_read_anywhere = is_read_anywhere
-        self._count = PART_PAIRS_FIRST  # the pairs of the next part, if no document is in two
+        self._count = PART_PAIRS_FIRST  # pairs of the next part, if no document is in two of them
 
     def ordered(self, left: U32, right: U32) -> I64:
         """Return the positions of pairs in the order in which comparing them costs least."""
@@ -69,11 +66,11 @@ class ExactPairs:
         threads: int,
         features: ReadFeatures | None = None,
     ) -> Iterator[tuple[I64, F32]]:
-        """Yield positions of some pairs, and their similarities, NaN if a text is not known.
+        """Yield positions of pairs with their similarities, part by part; NaN if a text is unknown.
 
-        `order`: the positions to compare.  Pairs of one left document are best one after the other.
-        `features`: reads what decides in place of texts that are not known; a document of which it
-        has nothing stays unknown.
+        `order`: the positions to compare; pairs of one left document should be adjacent.
+        `features`: reads packed features in place of unknown texts; a document without any stays
+        unknown.
         """
 
         def measure(part: "_Part") -> tuple[I64, F32]:
@@ -95,9 +92,9 @@ class ExactPairs:
     def _cut(
         self, read: Read, left: U32, right: U32, order: I64, features: ReadFeatures | None = None
     ) -> Iterator["_Part"]:
-        """Yield some pairs with their texts, in parts if these are large.
+        """Yield the pairs at `order` with their texts, in several parts if the texts are large.
 
-        The number of pairs of a part follows from the size of the texts of the part before it.
+        The size of the texts of a part decides the number of pairs of the next part.
         """
         start, chosen = 0, order
         while start < len(order):
@@ -122,26 +119,26 @@ class ExactPairs:
 
 
 class RecurringPairs:
-    """Compares pairs of documents of which each comes in many calls, as `ExactPairs` does.
+    """A comparer of pairs of documents that recur in many calls, with the methods of `ExactPairs`.
 
-    The features of a document are made, or read, once, and held until they are too many: then those
-    of the documents of one call are.  If these are too many, or more than features decide,
-    `ExactPairs` compares the pairs.
+    The features of a document are made or read once, and held.  If they become too many, only the
+    features of the documents of the current call are held.  If these are too many, or if numbers
+    count as well, `ExactPairs` compares the pairs.
     """
 
     def __init__(self, exact: ExactSimilarity) -> None:
         """Compare by `exact`."""
         self._exact, self._plain = exact, ExactPairs(exact)
         self._has_room = not exact.compares_numbers
-        self._count = PART_PAIRS_FIRST  # the documents that are read next, at most
-        self._places = np.zeros(0, np.uint32)  # of each number, plus 1; 0 for one not held
+        self._count = PART_PAIRS_FIRST  # the largest number of documents of the next read
+        self._places = np.zeros(0, np.uint32)  # the place of each number, plus 1; 0 if not held
         self._numbers: list[U32] = []
         self._is_unknown: Bools = np.zeros(0, np.bool_)
         self._is_stored: Bools = np.zeros(0, np.bool_)
         self._whole, self._short = _Held(exact), _Held(exact)
 
     def sizes(self, read: Read, numbers: U32, threads: int) -> F64:
-        """Return the sizes of documents, which are held if there is room."""
+        """Return the sizes of documents; their features are held if there is room."""
         if self._hold(numbers, read, None, threads):
             self._whole.begin(0)
             return self._whole.sizes[self._places[numbers] - 1]
@@ -166,7 +163,7 @@ class RecurringPairs:
         threads: int,
         features: ReadFeatures | None = None,
     ) -> Iterator[tuple[I64, F32]]:
-        """Yield positions of some pairs, and their similarities; see `ExactPairs.parts`."""
+        """Yield positions of pairs with their similarities; see `ExactPairs.parts`."""
         if self._has_room and len(order):
             numbers, _ = numbered(np.concatenate([left[order], right[order]]))
             if not self._hold(numbers, read, features, threads):
@@ -194,7 +191,7 @@ class RecurringPairs:
         yield from mapped(measure, range(0, len(order), COUNTED_PAIRS), threads)
 
     def _hold(self, numbers: U32, read: Read, features: ReadFeatures | None, threads: int) -> bool:
-        """Hold documents; return whether there is room."""
+        """Hold the features of documents; return whether there is room."""
         most = int(numbers[-1]) + 1
         if most > len(self._places):
             larger = np.zeros(max(most, 2 * len(self._places)), np.uint32)
@@ -233,7 +230,7 @@ class RecurringPairs:
         return True
 
     def _forget(self) -> None:
-        """Hold no documents."""
+        """Drop the features of all documents."""
         for numbers in self._numbers:
             self._places[numbers] = 0
         self._numbers = []
@@ -242,7 +239,7 @@ class RecurringPairs:
 
 
 class _Held:
-    """The features of documents, one after the other."""
+    """The held features of documents, in the order in which they were added."""
 
     def __init__(self, exact: ExactSimilarity) -> None:
         """Begin without documents."""
@@ -250,16 +247,16 @@ class _Held:
         self._parts: list[Bodies] = []
         self._common: U64 | None = None
         self.sizes = np.empty(0, np.float64)
-        self._tried = self._asked = 0  # documents when bits were made, pairs so far
+        self._tried = self._asked = 0  # documents when bits were last made, and pairs so far
         self.size = 0
 
     def add(self, bodies: Bodies) -> None:
-        """Take more documents."""
+        """Append the features of more documents."""
         self._parts.append(bodies)
         self.size += len(bodies[1])
 
     def begin(self, pairs: int) -> None:
-        """Prepare for comparing so many pairs."""
+        """Prepare for comparing `pairs` more pairs."""
         if len(self._parts) > 1:
             offsets = [np.diff(part[0]) for part in self._parts]
             weights = [part[2] for part in self._parts if part[2] is not None]
@@ -281,7 +278,7 @@ class _Held:
         has_bits = np.maximum(left, right) < bits_stop
         found = np.empty(len(left), np.float32)
         rest = np.flatnonzero(~has_bits)
-        rest = rest[np.argsort(left[rest], kind="stable")]  # a table is made of each left document
+        rest = rest[np.argsort(left[rest], kind="stable")]  # each left document gets one table
         for some, common in ((np.flatnonzero(has_bits), self._common), (rest, None)):
             if len(some):
                 found[some] = self._exact.of_bodies(
@@ -291,9 +288,9 @@ class _Held:
 
 
 def _portions(left: U32, right: U32, order: I64, side: int) -> Iterator[I64]:
-    """Yield positions of pairs that are compared together, at least a part.
+    """Yield groups of positions of pairs that are compared together, in one or more parts.
 
-    In dense ones all pairs of at most `side` left with as many right documents stay together.
+    If each document is in many pairs, a group has all pairs of up to `side` documents on each side.
     """
     stops = np.arange(PART_PAIRS_MOST, len(order), PART_PAIRS_MOST)
     if len(order) > PART_PAIRS_MOST:
@@ -304,14 +301,14 @@ def _portions(left: U32, right: U32, order: I64, side: int) -> Iterator[I64]:
             by_square = np.argsort(squares, kind="stable")
             order, squares = order[by_square], squares[by_square]
             ends = np.flatnonzero(np.diff(squares)) + 1
-            # Small squares are together as large as other portions, and large ones alone.
+            # Small squares are joined up to the usual size; large squares are groups of their own.
             is_far = np.diff(ends // PART_PAIRS_MOST, prepend=0) > 0
             stops = ends[is_far | np.append(is_far[1:], True)[: len(ends)]]
     yield from np.split(order, stops)
 
 
 def numbered(values: U32) -> tuple[U32, I64]:
-    """Return the distinct values, ascending, and the place of each value among them."""
+    """Return the distinct values, ascending, and the position of each value among them."""
     least = int(values.min(initial=0))
     span = int(values.max(initial=0)) - least + 1
     if span > 4 * len(values):
@@ -323,7 +320,7 @@ def numbered(values: U32) -> tuple[U32, I64]:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Some pairs: their positions among all pairs, and the positions of their texts."""
+    """A part of the pairs: their positions among all pairs, and the positions of their texts."""
 
     chosen: I64
     texts: Sequence[Any]
@@ -334,7 +331,7 @@ class _Part:
 
 
 def _stored(numbers: U32, is_unknown: Bools, features: ReadFeatures) -> Stored:
-    """Return the packed features of documents whose texts are not known, as far as they are."""
+    """Return the packed features of documents with unknown texts, as far as they are stored."""
     places = np.flatnonzero(is_unknown)
     found = features(numbers[places])
     known = np.flatnonzero(np.diff(found.offsets))
@@ -342,7 +339,7 @@ def _stored(numbers: U32, is_unknown: Bools, features: ReadFeatures) -> Stored:
 
 
 def _complete(texts: Any, count: int) -> tuple[Sequence[Any], Bools]:
-    """Return texts that are all known, empty ones for unknown texts, and which were unknown."""
+    """Return texts with empty ones in place of unknown texts, and flags of the unknown ones."""
     texts = as_texts(texts, errors="replace")
     if isinstance(texts, TextColumn):
         return texts.filled(), texts.lengths < 0

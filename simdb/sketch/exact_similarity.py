@@ -1,23 +1,24 @@
-"""Exact similarity: compares documents by all their features, where a sketch only estimates.
+"""Exact similarity: the comparison of documents by all features, where a sketch only estimates.
 
-The features are those that the sketch is made of.  If every feature counts once, the similarity is
-Jaccard's, of the two sets; if features have weights, it is what the sketch estimates:
+The features are the same as in the sketch.  If every feature counts once, the similarity is
+Jaccard's of the two sets.  If features have weights, it is the similarity that the sketch
+estimates:
 
     sets ("binary", "set")       |A and B| / |A or B|
     weights, of a `Minhash`      sum min(a, b) / sum max(a, b)
     weights, of a `Simhash`      sum a b / sqrt(sum a^2 sum b^2), the cosine
 
-A fingerprint estimates the cosine also of sets.  Two sets with the Jaccard similarity j have at
-least the cosine 2 j / (1 + j), and exactly this if they have as many features.
+A fingerprint estimates the cosine even of sets.  Two sets with the Jaccard similarity j have at
+least the cosine 2 j / (1 + j), and exactly this if they are of equal size.
 
-By the rule "contained" a document goes only if all its word 3-grams but some are in one that stays.
-`gram_sketch` has them as features, and `lose` is their number.
+By the rule "contained", a document is removed only if a kept document has all its word 3-grams
+except up to `lose` of them.  `gram_sketch` makes these 3-grams the features.
 
-A database can store what decides, as packed features: of each feature the 24 highest bits of its
-hash, little-endian, and, unless each counts once, its weight as float32 after them.  The order of
-the features has no meaning.  Two different features have the same 24 bits by chance once in 2^24
-pairs of them, so documents of n features, of which each has u that the other has not, seem to share
-u^2 / 2^24 too many: .00001 features of documents of 100 that are similar to .8.
+A database can store packed features for the decision.  A packed feature has the 24 highest bits of
+the hash, little-endian, and, if features have weights, the weight as float32.  The order of the
+features has no meaning.  Different features have equal 24 bits once in 2^24 pairs.  So two
+documents with u features each that the other lacks seem to share u^2 / 2^24 more features: .00001
+for documents of 100 features and a similarity of .8.
 """
 
 from collections.abc import Collection, Sequence
@@ -36,21 +37,19 @@ from simdb.sketch.pipeline import Counted
 from simdb.sketch.sketcher import Sketcher
 
 JACCARD, WEIGHTED_JACCARD, COSINE = ("Jaccard", "weighted Jaccard", "cosine")
-# Packed features have so many bytes of each hash, and a float32 if features have weights.
-HASH_BYTES, WEIGHT_BYTES = 3, 4
+HASH_BYTES, WEIGHT_BYTES = 3, 4  # of a packed feature; the weight only if features have weights
 DROPPED_BITS = np.uint64(64 - 8 * HASH_BYTES)
-# The features of so many documents are packed together, so that they stay in the cache.
-PACKED_DOCUMENTS = 512
+PACKED_DOCUMENTS = 512  # documents packed together, whose features stay in the cache
 
 Bodies = tuple[I64, U64, F32 | None]  # offsets, hashes and weights of features
-# From so many pairs for each document on, the features that several documents have get bits, if
-# they are at most so many times as many as each document has; so many pairs are counted at a time.
+# With COMMON_PAIRS pairs for each document, features that several documents have are counted as
+# bits, if there are at most COMMON_MOST times the features of a document.
 COMMON_PAIRS, COMMON_MOST = 64, 8
-COUNTED_PAIRS = 1 << 13
+COUNTED_PAIRS = 1 << 13  # pairs that are compared at a time
 
 
 class ExactSimilarity:
-    """The exact similarity of pairs of documents that one sketch would estimate."""
+    """A measure of the exact similarity of documents, by the features of one sketch."""
 
     def __init__(
         self,
@@ -60,7 +59,7 @@ class ExactSimilarity:
         *,
         compares_numbers: bool = False,
     ) -> None:
-        """Take features as `sketch` does; see `Sketcher` for the other arguments.
+        """Take features as `sketch` does; see `Sketcher` for `resources` and `allowed`.
 
         `compares_numbers`: documents with different numbers have the similarity 0.
         Raises OptionError for a sketch whose features simdb cannot count.
@@ -73,14 +72,14 @@ class ExactSimilarity:
         self._sketch = sketch
         self._sketcher = Sketcher(Simhash(**sketch.feature_settings), resources, allowed)
         self.compares_numbers = compares_numbers
-        # If that is set, left and right documents have the similarity 0 unless all but so many
-        # features of the right one are in the left one, which has at least as many.
+        # If set, the similarity is 0 if the left document lacks more than `lose` features of the
+        # right one, or has fewer features.
         self.lose: int | None = None
         self.measure = _measure_of(sketch)
 
     @property
     def packed_bytes(self) -> int:
-        """How many bytes a packed feature has."""
+        """The number of bytes of a packed feature."""
         return HASH_BYTES + (0 if self.measure == JACCARD else WEIGHT_BYTES)
 
     def packed(
@@ -88,10 +87,10 @@ class ExactSimilarity:
     ) -> arrays.PackedFeatures:
         """Return the packed features of texts and lists of tokens.
 
-        Raises InputError for another document; messages number them from `start`.
+        Raises InputError for another document; messages number documents from `start`.
         """
         if isinstance(documents, arrays.Fingerprints) and len(documents):
-            documents = [documents[0]]  # which is refused
+            documents = [documents[0]]  # refused below
         parts = [
             self._packed(documents[at : at + PACKED_DOCUMENTS], errors, start + at)
             for at in range(0, len(documents), PACKED_DOCUMENTS)
@@ -103,8 +102,8 @@ class ExactSimilarity:
     ) -> F32:
         """Return the similarity of documents left[i] and right[i]; 0 if one has no features.
 
-        `documents`: texts and lists of tokens.  Pairs of one left document are fastest one after
-        the other.  `stored`: documents of which only the packed features are known.
+        `documents`: texts and lists of tokens.  Adjacent pairs of one left document are fastest.
+        `stored`: documents of which only packed features are known.
         """
         found = self._of_features(documents, left, right, stored)
         if self.compares_numbers:
@@ -128,7 +127,7 @@ class ExactSimilarity:
         """Return the similarity of the features of documents left[i] and right[i]."""
         bodies = self.bodies(documents)
         if stored is not None:
-            # A pair of two texts is compared by whole hashes, in any other both are shortened.
+            # Two texts are compared by whole hashes; in any other pair both are shortened.
             count = len(documents)
             is_short = np.isin(left, stored.positions) | np.isin(right, stored.positions)
             left, right = left + count * is_short, right + count * is_short
@@ -148,7 +147,7 @@ class ExactSimilarity:
     ) -> F32:
         """Return the similarity of the features of documents left[i] and right[i].
 
-        `sizes`: those of `bodies`.  `common`: what `common_features` returns for them.
+        `sizes`: the result of `sizes` for `bodies`.  `common`: the result of `common_features`.
         """
         if common is not None:
             shared = np.where(left == right, sizes[left], _shared(common, left, right))
@@ -164,24 +163,25 @@ class ExactSimilarity:
         return found
 
     def lost(self, stays: F64, goes: F64, similarities: F32) -> I64:
-        """Return how many features documents lose that go for others; both have so many, each once.
+        """Return the number of features that removed documents lose, from their similarities.
 
-        The similarity tells it, rounded as it is, if both have fewer than 2^26.
+        `stays`, `goes`: the numbers of features of the kept and of the removed documents.  The
+        rounded similarities are exact enough for fewer than 2^26 features.
         """
         shares = similarities / (1 + similarities.astype(np.float64))
         return np.rint(goes - shares * (stays + goes)).clip(0, self.lose).astype(np.int64)
 
     def sizes(self, bodies: Bodies) -> F64:
-        """Return the number of features of each document, or the sum of weights or squares."""
+        """Return the number of features of each document, or their sum of weights or squares."""
         offsets, _, weights = bodies
         if weights is None:
             return np.diff(offsets).astype(np.float64)
         return _totals(offsets, weights.astype(np.float64) ** (1 + (self.measure == COSINE)))
 
     def shortened(self, bodies: Bodies, stored: "Stored") -> Bodies:
-        """Return the same documents with hashes as packed features have them, the stored ones too.
+        """Return all documents with shortened hashes, and with the features of `stored` ones.
 
-        In `bodies` the stored documents have no features.
+        In `bodies`, stored documents have no features.
         """
         offsets, hashes, weights = bodies
         entries = stored.features.values.reshape(-1, self.packed_bytes)
@@ -213,9 +213,9 @@ class ExactSimilarity:
 
 
 def gram_sketch(sketch: AnySketch) -> Any:
-    """Return a sketch of the word 3-grams of texts as `sketch` cuts them; each counts once.
+    """Return a sketch whose features are word 3-grams, cut as `sketch` does; each counts once.
 
-    A shorter text has one, all its words.
+    A shorter text has one feature: all its words.
     """
     plain: Any = {"shingle": 3, "weighting": "set" if isinstance(sketch, Minhash) else "binary"}
     unit = "words" if sketch.unit == "characters" else sketch.unit
@@ -223,9 +223,9 @@ def gram_sketch(sketch: AnySketch) -> Any:
 
 
 def common_features(offsets: I64, hashes: U64) -> U64 | None:
-    """Return which features that several documents have each has: a bit of uint64[k, n] for each.
+    """Return a bit for each feature of several documents, for each document: uint64[k, n].
 
-    None if these are so many that comparing bits would save nothing, or if there are none.
+    None if there are no such features, or too many for bits to save time.
     """
     _, which, counts = np.unique(hashes, return_inverse=True, return_counts=True)
     is_common = counts > 1
@@ -240,7 +240,7 @@ def common_features(offsets: I64, hashes: U64) -> U64 | None:
 
 
 def _shared(common: U64, left: I64, right: I64) -> F64:
-    """Return how many of the `common` features both of two different documents have."""
+    """Count the `common` features that the documents left[i] and right[i] share: float64[n]."""
     found = np.zeros(len(left), np.float64)
     for word in common:
         found += np.bitwise_count(word[left] & word[right])
@@ -249,7 +249,7 @@ def _shared(common: U64, left: I64, right: I64) -> F64:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stored:
-    """Documents of which only packed features are known: their positions, ascending, and these."""
+    """Documents of which only packed features are known: their ascending positions, and these."""
 
     positions: I64
     features: arrays.PackedFeatures
@@ -262,7 +262,7 @@ def _measure_of(sketch: AnySketch) -> str:
 
 
 def _following(first: Bodies, second: Bodies) -> Bodies:
-    """Return the documents of both, those of the second after those of the first."""
+    """Join two sets of documents: `first`, then `second`."""
     weights = None
     if first[2] is not None and second[2] is not None:
         weights = np.concatenate([first[2], second[2]])
@@ -276,6 +276,6 @@ def _totals(offsets: I64, values: F64) -> F64:
 
 
 def _shares(parts: F64, wholes: F64) -> F32:
-    """Return parts / wholes, and 0 where the whole is 0."""
+    """Return parts / wholes, or 0 if the whole is 0."""
     found = np.divide(parts, wholes, out=np.zeros_like(parts), where=wholes > 0)
     return found.astype(np.float32)

@@ -1,9 +1,9 @@
-"""Fitting: counts in how many documents each feature occurs, and makes an IDF table of the counts.
+"""Fitting: an IDF table, made from the number of documents in which each feature occurs.
 
-The counts are kept in sorted columns; each column counts some batches of documents.  Two columns
-are merged as soon as the older is not much longer than the newer.  So there are few columns, and
-each count is copied only a few times.  Sums do not depend on the order of the documents, so the
-table does not depend on the batches.
+The counts are kept in sorted columns, each for some batches of documents.  Two columns are merged
+as soon as the older one is not much longer than the newer one.  So there are few columns, and each
+count is copied only a few times.  Sums do not depend on the order of the documents, so the table
+does not depend on the batches.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,11 +25,9 @@ from simdb.sketch.sketcher import Sketcher
 BATCH_DOCUMENTS = 4096
 BATCH_LENGTH = 1 << 24  # characters or bytes; a token of a list counts as TOKEN_LENGTH of them
 TOKEN_LENGTH = 8
-# Positions in a directory are uint32.
-FEATURES_MAX = 2**32 - 1
-# Features that are sorted together: sorting a few batches of documents at once saves merges.
-SORTED_FEATURES = 1 << 22
-# A column is merged with the column before it unless that column is longer by this factor.
+FEATURES_MAX = 2**32 - 1  # positions in a directory are uint32
+SORTED_FEATURES = 1 << 22  # features sorted together; sorting several batches at once saves merges
+# A column is merged with the column before it, unless that column is longer by this factor.
 GROWTH = 2
 TAG_MASK = np.uint64(~WEIGHT_MASK & (2**64 - 1))
 
@@ -45,9 +43,9 @@ def fit(
 ) -> IdfTable:
     """Return the IDF table of the features that `sketcher` finds in texts and lists of tokens.
 
-    `features_max`: how many features the table keeps, the most frequent ones; None for all.
-    `progress`, if given, is called with the number of documents counted so far.  Counting needs
-    12 bytes of memory for each distinct feature, and briefly twice as much.  Raises InputError
+    `features_max`: the number of features that the table keeps, the most frequent ones; None for
+    all.  `progress`, if given, is called with the number of documents counted so far.  Counting
+    needs 12 bytes of memory for each distinct feature, and briefly twice that.  Raises InputError
     if there are no documents.
     """
     report = report_of(progress)
@@ -68,9 +66,9 @@ def fit(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A sorted column of distinct features and the number of documents that contain each.
+    """A sorted column of distinct features, with the number of documents that contain each.
 
-    `tags` uint64[n]: hashes with their 16 lowest bits cleared; `frequencies` uint32[n].
+    `tags` uint64[n]: hashes with their 16 lowest bits cleared.  `frequencies` uint32[n].
     """
 
     tags: U64
@@ -90,7 +88,7 @@ class Frequencies:
         self._unsorted: list[U64] = []
 
     def add(self, hashes: U64) -> None:
-        """Count the features of some documents: for each document its distinct hashes."""
+        """Count the features of some documents, given as distinct hashes of each document."""
         self._unsorted.append(hashes & TAG_MASK)
         if sum(map(len, self._unsorted)) >= SORTED_FEATURES:
             self._sort()
@@ -110,7 +108,7 @@ class Frequencies:
         return len(lengths) > 1 and lengths[0] < GROWTH * lengths[1]
 
     def _sort(self) -> None:
-        """Make a column of the features that are in no column yet."""
+        """Make a column of the features that are not in a column yet."""
         tags = np.concatenate([np.empty(0, np.uint64), *self._unsorted])
         kernel.sort(tags)
         self._columns.append(_counted(tags))
@@ -127,8 +125,8 @@ def make_table(
 ) -> IdfTable:
     """Return the IDF table for the counts of `document_count` documents.
 
-    It keeps features that occur in two documents or more, at most `features_max`: the most
-    frequent ones, and of equally frequent ones those with smaller hashes.
+    It keeps up to `features_max` features that occur in two or more documents: the most frequent
+    ones, and at equal frequency the ones with smaller hashes.
     """
     default = idf_weight(document_count, 1)
     column = _most_frequent(_chosen(column, column.frequencies > 1), features_max)
@@ -164,25 +162,25 @@ def batches(documents: Iterable[Any], errors: str) -> Iterator[Sequence[Any]]:
 
 
 def _length(document: Any) -> int:
-    """Return about how many bytes a document has."""
+    """Return the approximate length of a document, in characters."""
     if isinstance(document, str):
         return len(document)
     return TOKEN_LENGTH * len(document) if isinstance(document, list | tuple) else 0
 
 
 def _counted(tags: U64) -> Column:
-    """Return the column that counts how often each of some sorted tags occurs."""
+    """Return the column of the distinct sorted tags and their numbers of occurrences."""
     is_new = is_first(tags)
     starts = np.flatnonzero(is_new)
     return Column(tags[is_new], np.diff(starts, append=len(tags)).astype(np.uint32))
 
 
 def _merged(older: Column, newer: Column) -> Column:
-    """Return one column with the sums of the counts of two."""
+    """Merge two columns, adding their counts."""
     tags = np.empty(len(older) + len(newer), np.uint64)
     frequencies = np.empty(len(tags), np.uint32)
     kernel.merge(older.tags, older.frequencies, newer.tags, newer.frequencies, tags, frequencies)
-    # A feature that both columns have is in two neighbouring rows now.
+    # A feature of both columns is now in two adjacent rows.
     is_new = is_first(tags)
     again = np.flatnonzero(~is_new)
     frequencies[again - 1] += frequencies[again]

@@ -1,16 +1,17 @@
-"""Hashes: reads the documents of a database of `Bits`, in all their forms, and makes sketches.
+"""Hashes: the documents of a database of `Bits`, in all their forms, and their sketches.
 
 A hash is a row of bytes, the most significant bit first:
 
-    bytes                      as they are
-    hexadecimal text           what `bytes.hex()` returns; capital letters and 0x in front are taken
+    bytes                      unchanged
+    hexadecimal text           as `bytes.hex()` returns it; capital letters and a leading 0x are
+                               accepted
     a whole number             `int.from_bytes(hash, "big")`
-    flags, of any shape        the most significant bit first, in C order: what `numpy.packbits`
-                               packs, and what the `str` of an imagehash.ImageHash prints
+    flags, of any shape        the most significant bit first, in C order, as `numpy.packbits`
+                               packs them and the `str` of an imagehash.ImageHash prints them
     an object with `.hash`     that has one of these forms
 
-Documents of one form are read in one go.  If that fails, they are read one after the other: they
-are of several forms, or the message names the first document that is no hash.
+Documents of one form are read together.  If that fails, they are read one by one: either they have
+several forms, or the message names the first document that is not a hash.
 """
 
 import math
@@ -41,16 +42,16 @@ PREFIXES = ("0x", "0X")
 LOWER = np.uint8(32)  # the bit that capital letters lack
 NO_DIGIT = re.compile("[^0-9A-Fa-f]")
 BASE64 = re.compile("[A-Za-z0-9+/_-]+={0,2}")
-INVALID = "\ufffd"  # in place of bytes that are no UTF-8
-LOOKED_AT = 8  # documents, which are all of the same kind
-UNSURE = 0  # in place of a size, of bytes that can be text in an unknown encoding
-WORD_BYTES = 4  # of the words of which the key of a hash is made
+INVALID = "\ufffd"  # in place of bytes that are not UTF-8
+LOOKED_AT = 8  # documents that are examined; all should be of one kind
+UNSURE = 0  # instead of a size, for bytes that may be text in an unknown encoding
+WORD_BYTES = 4  # of the words from which the key of a hash is made
 
 
 class HashSketcher:
     """A maker of sketches for a database of hashes.
 
-    The vector of a document is its hash, and its fingerprint is a hash of that, so that equal
+    The vector of a document is its hash.  The fingerprint is a hash of the vector, so that equal
     hashes have equal fingerprints.  A hash of 64 bits is a ready fingerprint, without a vector.
     """
 
@@ -64,16 +65,16 @@ class HashSketcher:
     def sketch(
         self, documents: Any, *, errors: str = "strict", start: int = 0, is_query: bool = False
     ) -> arrays.Sketches:
-        """Return the sketches of many documents; of 64 bits, with `is_query`, also their levels.
+        """Return the sketches of many documents, with levels if `is_query` and they have 64 bits.
 
-        `documents`: see `read_hashes`.  `errors` is checked, and changes nothing.
+        `documents`: see `read_hashes`.  `errors` is checked but has no effect.
         """
         check_errors(errors)
         hashes = read_hashes(documents, self.options.bits, start)
         if hashes.ndim == 1:
             return arrays.Sketches.bare(hashes, is_query=is_query)
         if not is_query and isinstance(documents, np.ndarray | arrays.Fingerprints):
-            hashes = hashes.copy()  # the caller's own array may change before it is stored
+            hashes = hashes.copy()  # the caller may change the array before it is stored
         rows = hashes.shape[1] // WORD_BYTES
         if len(hashes) == 1:
             keys = kernel.keys_of_one(hashes, stored_bits=8 * WORD_BYTES, bands=1, rows=rows)
@@ -86,7 +87,7 @@ class HashSketcher:
     def fingerprints(
         self, documents: Iterable[Any], *, errors: str = "strict", threads: int = 1
     ) -> arrays.Fingerprints:
-        """Return many documents as hashes, see `read_hashes`; `threads` changes nothing."""
+        """Return many documents as hashes (see `read_hashes`); `threads` has no effect."""
         check_errors(errors)
         return arrays.Fingerprints(read_hashes(documents, self.options.bits))
 
@@ -97,10 +98,16 @@ class HashSketcher:
 def read_hashes(documents: Any, bits: int, start: int = 0) -> Array:
     """Return many documents as hashes: uint8[n, bits / 8], or uint64[n] if `bits` is 64.
 
-    `documents`: an iterable of documents, which may be of several forms; `Fingerprints`; an array
-    uint8[n, bits / 8] of packed bits, uint64[n, bits / 64], of flags, [n, ...], or of texts; or an
-    Arrow column of bytes or texts.  Raises InputError for a document that is no hash of `bits`
-    bits; messages number them from `start`.
+    `documents` is one of:
+
+    * an iterable of documents, which may have several forms
+    * `Fingerprints`
+    * an array of packed bits, uint8[n, bits / 8], of words, uint64[n, bits / 64], of flags,
+      [n, ...], or of texts
+    * an Arrow column of bytes or texts
+
+    Raises InputError for a document that is not a hash of `bits` bits; messages number documents
+    from `start`.
     """
     is_fit = isinstance(documents, arrays.Fingerprints) and documents.size == bits
     if is_fit and not documents.is_empty().any():
@@ -116,7 +123,7 @@ def read_hashes(documents: Any, bits: int, start: int = 0) -> Array:
 
 
 def hash_bits(hashes: Any) -> int | None:
-    """Return how many bits each hash has of an array or a sketch; None for anything else."""
+    """Return the bits of a hash of a sketch or an array; None for anything else."""
     if isinstance(hashes, Bits):
         return hashes.bits
     if isinstance(hashes, arrays.Fingerprint | arrays.Fingerprints):
@@ -128,11 +135,11 @@ def hash_bits(hashes: Any) -> int | None:
 
 
 def likely_bits(document: Any) -> int | None:
-    """Return how many bits a document has if it looks like a hash, and None if it does not."""
+    """Return the number of bits of a document that looks like a hash; None for any other."""
     document = getattr(document, "hash", document)
     if not isinstance(document, bytes | str):
         return hash_bits(document[None] if isinstance(document, np.ndarray) else document)
-    # Columns of Arrow give texts as bytes.
+    # Arrow columns give texts as bytes.
     text = document if isinstance(document, str) else document.decode("latin-1")
     digits = text[2:] if text.startswith(PREFIXES) else text
     is_text = not NO_DIGIT.search(digits)
@@ -141,10 +148,10 @@ def likely_bits(document: Any) -> int | None:
 
 
 def sketch_of_texts(verb: str, sketch: Any, *given: Any) -> AnySketch:
-    """Return the sketch of a verb for texts, `Simhash()` if it is None.
+    """Return the sketch of a verb for texts; None means `Simhash()`.
 
-    Raises OptionError for what is none, and InputError if it, or documents, are of hashes, as far
-    as the first ones show.  Texts are no hashes, whatever they hold, nor are bytes in UTF-8.
+    Raises OptionError for an object that is not a sketch, and InputError for a sketch of hashes, or
+    if the first documents in `given` are hashes.  Texts are never hashes, nor are bytes in UTF-8.
     """
     chosen = Simhash() if sketch is None else sketch
     instance("sketch", chosen, TextSketch, "simdb.Simhash() or simdb.Minhash()")
@@ -169,13 +176,13 @@ def _bits_of_no_text(document: Any) -> int | None:
 
 
 def _of_axes(array: Array, bits: int) -> Any:
-    """Return an array with an axis of documents and another one, or documents as a list."""
+    """Return an array with an axis of documents and one or more others, or documents as a list."""
     kind, size = array.dtype.kind, 8 * array.itemsize
     if np.ma.is_masked(array):
         return list(array)
     if array.ndim > 1:
         return array
-    if kind == "S" and size == bits:  # a list would lose the zeros at their ends
+    if kind == "S" and size == bits:  # a list would lose trailing zeros
         return arrays.aligned(array, array.dtype).view(np.uint8).reshape(-1, array.itemsize)
     if kind == "u" and size == bits == FINGERPRINT_BITS:
         return array[:, None]
@@ -188,7 +195,7 @@ def _of_axes(array: Array, bits: int) -> Any:
 
 
 def _listed(documents: Any) -> Any:
-    """Return the documents of an Arrow column of bytes or texts as a column; others as a list."""
+    """Return an Arrow column of bytes or texts as a column, and other documents as a list."""
     column = byte_column(documents)
     if column is None:
         found = listed(documents)
@@ -197,7 +204,7 @@ def _listed(documents: Any) -> Any:
 
 
 def _read_together(documents: Any, bits: int) -> U8 | None:
-    """Return documents of one form, at least one, as rows of bytes; None unless all are hashes."""
+    """Return one or more documents of one form as rows of bytes; None unless all are hashes."""
     if isinstance(documents, np.ndarray):
         return _of_array(documents, bits)
     if isinstance(documents, TextColumn | ByteColumn):
@@ -222,7 +229,7 @@ def _read_together(documents: Any, bits: int) -> U8 | None:
 
 
 def _of_content(content: bytes, count: int, bits: int, *, is_text: bool) -> U8 | None:
-    """Return the hashes of `count` bytes objects of one length, or hexadecimal texts, joined."""
+    """Return the hashes in `count` joined bytes objects or hexadecimal texts of one length."""
     size = bits // 8
     if not is_text:
         return _rows([content], bits) if len(content) == count * size else None
@@ -251,7 +258,7 @@ def _of_array(array: Array, bits: int) -> U8 | None:
 
 
 def _read(document: Any, bits: int, number: int) -> bytes:
-    """Return one document as the bytes of its hash; InputError names it by its number."""
+    """Return one document as the bytes of its hash; an InputError names its number."""
     size, holder = bits // 8, ""
     if not isinstance(document, np.ndarray | arrays.Fingerprint) and hasattr(document, "hash"):
         holder, document = f"{arrays.describe(document)}, whose .hash is ", document.hash
@@ -288,11 +295,11 @@ def _read(document: Any, bits: int, number: int) -> bytes:
 
 
 def _fault_of_text(digits: str, bits: int) -> str:
-    """Say what a text is, without 0x, that is no hash."""
+    """Describe a text without 0x that is not a hash, for a message."""
     other = NO_DIGIT.search(digits)
     if other is None:
         fault = f"hexadecimal text of {len(digits)} digits; a hash of {bits} bits has {bits // 4}"
-        # Base64 has 6 bits in a character: hexadecimal text that is read so becomes longer by half.
+        # Base64 has 6 bits a character, so hexadecimal text that is read as base64 grows by half.
         is_longer = 2 * len(digits) == 3 * bits // 4
         if is_longer and not NO_DIGIT.search(b64encode(unhexlify(digits)).decode()):
             fault += (
@@ -302,6 +309,6 @@ def _fault_of_text(digits: str, bits: int) -> str:
         return fault
     is_base64 = BASE64.fullmatch(digits) and len(digits.rstrip("=")) == -(-bits // 6)
     remedy = "; if it is base64, give base64.b64decode(text), or --base64" if is_base64 else ""
-    # Commands count what is told alike up to here.
+    # Commands count messages with an equal beginning, up to here.
     fault = f"no hexadecimal text; {other[0]!r} is no such digit"
     return f"{fault}, and a hash of {bits} bits has {bits // 4}{remedy}"

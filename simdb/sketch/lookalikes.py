@@ -1,11 +1,11 @@
-"""Look-alikes: writes words in letters of one script, and digits as ASCII has them.
+"""Look-alikes: words written in letters of one script, and digits of ASCII.
 
-A word may hold letters of another script that look like its own: Cyrillic letters in a Latin word,
-or Latin ones in a Cyrillic word.  Of a letter the standard says which Latin letter it looks like
-(UTS 39, section 4); two letters that look like the same one look like each other.  A word that can
-be spelled in one script alone is spelled in it.  If it can be spelled in two, its text decides,
-which is written in a script if it has letters that look like none of the other's: a wholly Cyrillic
-word is taken for a Latin one only in a text without any letter that is Cyrillic beyond doubt.
+A word may have letters of another script that look like its own: Cyrillic letters in a Latin word,
+or Latin letters in a Cyrillic word.  UTS 39, section 4, gives the Latin letter that a letter looks
+like; two letters that look like the same Latin letter look like each other.  If a word can be
+spelled in only one script, it is spelled so.  If it can be spelled in two, its text decides: the
+script wins that has letters without look-alikes there.  So a wholly Cyrillic word becomes a Latin
+word only in a text without any surely Cyrillic letter.
 """
 
 import re
@@ -20,27 +20,29 @@ from simdb.core.cold import section
 from simdb.core.dtypes import U32
 
 TABLES = Path(__file__).with_suffix(".txt")
-# Greek letters that are symbols beside Latin ones: they make neither a word Latin nor a short one.
+# Greek letters that are also symbols in Latin text.  Words of up to SYMBOLIC letters with such a
+# letter do not become Latin.
 SYMBOLS, SYMBOLIC = frozenset(map(ord, "\u03b1\u03b3\u03b9\u03bd\u03c1\u03c3\u03c5")), 3
-# Letters that are others in Pashto, and in Urdu, which letters of these languages tell.
+# Letters that are distinct in Pashto and in Urdu, and the letters by which those are recognised.
 YEH, PASHTO = 0x6CC, re.compile("[\u0681\u0685\u0696\u069a\u06bc\u06cd]")
 HEH, URDU = 0x6BE, "\u06c1"
 ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[a-zA-Z]\w{1,30});", re.ASCII)
 WORD = re.compile(r"[^\W\d_]+")
 FOREIGN = re.compile(r"(?<![^\W\d_])[A-Za-z]*[^\W\d_A-Za-z][^\W\d_]*")  # a word not in ASCII
 CODES = 1 << 17  # all characters that change have smaller code points
-# Bits of kinds of characters: one that changes wherever it is, a Latin letter, and for each script
-# a letter, one that looks like no Latin letter, and a Latin letter that looks like none of its own.
+# Bits of kinds of characters: SINGLE changes in any text, LATIN is a Latin letter.  For each script
+# there is a bit for its letters, for its letters without a Latin look-alike (SURE), and for Latin
+# letters without a look-alike in it (SURE_LATIN).
 SINGLE, LATIN, LETTER, SURE, SURE_LATIN = 1, 1 << 7, 8, 16, 24
 
 
 def without_entities(text: str) -> str:
-    """Return the text with the characters that entities of HTML stand for."""
+    """Return the text with entities of HTML replaced by their characters."""
     return ENTITY.sub(lambda found: unescape(found[0]), text) if "&" in text else text
 
 
 def folded(text: str) -> str:
-    """Return a text in NFKC with each word in one script, if it can be, and the digits of ASCII."""
+    """Return a text in NFKC with each word in one script, if possible, and digits in ASCII."""
     single, _, scripts, all_kinds = _tables()
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     kinds = all_kinds[np.minimum(codes, CODES - 1)]
@@ -61,9 +63,10 @@ def folded(text: str) -> str:
 
 
 def _in_one_script(text: str, place: int, *, is_latin: int, is_other: int) -> str:
-    """Return a text with each word in letters of a script or in Latin ones, if it can be.
+    """Return a text with each word in letters of a script or in Latin letters, if possible.
 
-    `is_latin`, `is_other`: whether the text has letters that are surely Latin, or of the script.
+    `is_latin`, `is_other`: whether the text has letters that are surely Latin, or surely of the
+    script.
     """
     _, alike, scripts, _ = _tables()
     letters, own = scripts[place]
@@ -85,11 +88,13 @@ def _in_one_script(text: str, place: int, *, is_latin: int, is_other: int) -> st
 
 @cache
 def _tables() -> tuple[dict[int, int], dict[int, str], list[Any], U32]:
-    """Return what characters are and become, by code point.
+    """Return four tables of characters by code point.
 
-    First, what replaces a character wherever it is; then the Latin letter that a letter looks like;
-    then the letters of each script, with the letter of the script that each Latin letter, and each
-    look-alike of another script, looks like, or else itself; and the kinds, uint32[CODES].
+    * The replacement of a character that changes in any text.
+    * The Latin letter that a letter looks like.
+    * For each script, its letters, and for Latin letters and look-alikes of other scripts, the
+      letter of the script that each looks like, or else itself.
+    * The kinds, uint32[CODES].
     """
     rows = section(TABLES, "letters").split(";")
     alike = {int(a, 16): b for a, b in re.findall(r"(\w+)=(\w)", " ".join(rows))}
@@ -102,7 +107,7 @@ def _tables() -> tuple[dict[int, int], dict[int, str], list[Any], U32]:
     for place, row in enumerate(rows):
         ranges = [(int(a, 16), int(b, 16)) for a, b in re.findall(r"(\w+)-(\w+)", row)]
         letters = frozenset(code for a, b in ranges for code in range(a, b + 1))
-        # Of letters that look like one Latin letter, the first is the usual one.
+        # If several letters look like one Latin letter, the first is the usual one.
         twins = {like: chr(code) for code, like in reversed(alike.items()) if code in letters}
         own = {code: twins.get(b, chr(code)) for code, b in others.items() if code not in letters}
         scripts.append((letters, own))

@@ -1,15 +1,15 @@
-"""Markup: extracts the visible text of HTML pages, which are decoded and declare nothing more.
+"""Markup: the visible text of HTML pages, which are already decoded.
 
-Only this module imports `selectolax`, an optional package.  Its Lexbor parser builds the same tree
-as browsers do, for any page.  The tree is walked without recursion.  The begin and the end of a
+Only this module imports `selectolax`, an optional package.  Its Lexbor parser builds the tree that
+browsers build, for any page.  The tree is walked without recursion.  The start and the end of a
 block separate words; tags inside a line, as in "<b>near</b>dup", do not.
 
-The parser needs time in the square of the length where elements are nested thousands deep, a tag
-has thousands of attributes, a select thousands of options, or formatting elements that are never
-closed are opened again in every block.  A page with many tags, or a long one, is read tag by tag
-for an upper bound of that cost, and the text of one that would take long is taken by dropping its
-tags: blocks separate words, scripts, styles and comments are left out.  So any page has a text, in
-time that is linear in its length, and equal pages have equal texts.
+The parser takes time quadratic in the length in some cases: elements nested thousands deep, a tag
+with thousands of attributes, a select with thousands of options, or unclosed formatting elements
+that are opened again in every block.  A long page, or a page with many tags, is therefore read tag
+by tag for an upper bound of the cost.  If the cost is too high, the text is made by dropping tags:
+blocks separate words; scripts, styles and comments are removed.  So any page gives a text in linear
+time, and equal pages give equal texts.
 """
 
 import codecs
@@ -31,12 +31,12 @@ from simdb.core.text_sketch import TextSketch
 
 REMEDY = "pip install selectolax"
 
-# A browser shows nothing of these elements, or something other than their text.
+# A browser does not show the text of these elements.
 HIDDEN_TAGS = """
     audio canvas datalist head iframe noembed noframes noscript object rp script style svg template
     title video
 """
-# Elements that are in no list are parts of a line.
+# All elements in neither list are parts of a line.
 BLOCK_TAGS = """
     address article aside blockquote body br button caption center dd details dialog dir div dl dt
     fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html img
@@ -47,24 +47,22 @@ LINK_TAGS = "a"
 TEXT, BLOCK, LINE, LINK, HIDDEN = range(5)
 GAP = "\n"
 MARK = codecs.BOM_UTF8
-# It marks where a line break may split a word, and does not belong to the word.
-SOFT_HYPHEN = "\u00ad"
-# A page with at most so many tags, bytes of a tag, formatting elements but links, and options is
-# parsed in some hundredths of a second.
+SOFT_HYPHEN = "\u00ad"  # a place where a line may break within a word, not a part of the word
+# The parser takes some hundredths of a second for a page with at most these numbers of tags, bytes
+# of a tag, formatting elements (except links) and options.
 TAGS_FEW, TAG_BYTES_FEW = 10_000, 1 << 13
 COSTLY_FEW, OPTIONS_FEW = 100, 2000
-# Attributes are counted in longer tags.
-SMALL_TAGS = 2000  # formatting elements do not count among so few tags
-ATTRIBUTES_BYTES_FEW = 1 << 10
-QUOTED_BYTES_FEW = 1 << 15  # those of a tag with the sign of its end in quoted values
-# How many elements the parser may look at, for all tags together: some tenths of a second.
+SMALL_TAGS = 2000  # pages with at most this number of tags may have any formatting elements
+ATTRIBUTES_BYTES_FEW = 1 << 10  # attributes are counted only in longer tags
+QUOTED_BYTES_FEW = 1 << 15  # of a tag with ">" in quoted values
+# The limit of elements that the parser visits for all tags: some tenths of a second.
 STEPS_MAX = 100_000_000
 # Distinct names do not count in smaller pages.
 NAMES_BYTES_FEW, LISTS = 1 << 19, 8
-# What it costs, in such steps, to open a formatting element again, and to go over an option.
+# The cost in steps of opening a formatting element again, and of passing over an option.
 REOPENED_STEPS, OPTION_STEPS = 50, 3
 
-# These elements have no end tag, or end where the next one begins; alone they never nest deep.
+# These elements have no end tag, or end where the next one begins, so alone they never nest deep.
 FLAT = frozenset([b"br", b"img", b"li", b"p", b"td", b"tr", b"option", b"input", b"dd", b"dt",
                   b"th", b"hr", b"link", b"meta", b"wbr", b"area", b"base", b"col", b"embed",
                   b"param", b"source", b"track", b"tbody", b"thead", b"tfoot"])  # fmt: skip
@@ -73,18 +71,18 @@ FORMATTING = frozenset([b"a", b"b", b"big", b"code", b"em", b"font", b"i", b"nob
 RAW = frozenset([b"script", b"style", b"textarea", b"title", b"xmp", b"iframe", b"noembed",
                  b"noframes", b"noscript", b"plaintext"])  # fmt: skip
 SLASHES = frozenset([b"/", b" /", b"\t/", b"\n/", b'"/', b"'/"])
-ALIKE_MOST = 3  # of equal formatting elements, the parser opens no more than these again
-# Their attributes are added to those of the first.
+ALIKE_MOST = 3  # the parser opens at most this number of equal formatting elements again
+# The parser adds the attributes of repeated elements of these names to the first.
 MERGED = frozenset([b"body", b"html"])
 FOREIGN = frozenset([b"svg", b"math"])
-# They may end foreign content, besides blocks and formatting elements, or hold content of HTML.
+# These may end foreign content, as blocks and formatting elements do, or may contain HTML.
 BREAKING = frozenset([b"span", b"head", b"meta", b"embed", b"ruby", b"sub", b"sup", b"var", b"desc",
                       b"title", b"foreignobject", b"annotation-xml", b"mi", b"mo", b"mn", b"ms",
                       b"mtext"])  # fmt: skip
-# Of these the parser shows the content as it is.
+# The parser shows the raw content of these elements.
 SHOWN_RAW = frozenset([b"textarea", b"xmp", b"plaintext"])
 
-# A quotation mark counts only behind an equals sign, as in the standard.
+# As in the standard, a quotation mark counts only after an equals sign.
 _TAG = re.compile(rb"""<!--|<(/?)([a-zA-Z][^\s/>]*)((?:[^>=]+|=\s*(?:"[^"]*"|'[^']*')?)*)""")
 _NAME = re.compile(rb"""[\s/"']([^\s/>="']+)""")
 _QUOTED_END = re.compile(rb"""=\s*(?:"[^">]*>|'[^'>]*>)""")
@@ -108,7 +106,7 @@ class Markup:
         return list(map(self._visible, _contents(pages, start, replace)))
 
     def _visible(self, content: bytes) -> str:
-        """Return the visible text of a page in UTF-8, and its title and links if asked for."""
+        """Return the visible text of a page in UTF-8, with title and links as the options say."""
         if is_slow(content):
             return without_tags(content, has_title=self._has_title)
         try:
@@ -132,7 +130,7 @@ class Markup:
 def as_read(texts: Sequence[Any], sketch: TextSketch) -> list[Any]:
     """Return texts as a reader sees them: the visible text of HTML if `sketch` reads HTML.
 
-    None stays None, and so does a page that cannot be read.
+    None, and a page that cannot be read, are returned unchanged.
     """
     if sketch.markup == "none":
         return list(texts)
@@ -141,8 +139,8 @@ def as_read(texts: Sequence[Any], sketch: TextSketch) -> list[Any]:
 
 
 def parser_version() -> str:
-    """Give the version of the installed parser, or "" if it is not installed."""
-    # Loaded when needed: with all that it imports it is a tenth of the import of simdb.
+    """Return the version of the installed parser; "" if it is not installed."""
+    # Loaded when needed: with its own imports it takes a tenth of the time of importing simdb.
     metadata = import_module("importlib.metadata")
     try:
         return str(metadata.version("selectolax"))
@@ -151,19 +149,19 @@ def parser_version() -> str:
 
 
 def is_slow(page: bytes) -> bool:
-    """Return whether the parser might need more than a moment for a page, by its content alone."""
+    """Return whether the parser might need more than a moment for a page; no parsing is tried."""
     return not _is_ordinary(page) and _Reading(page).is_slow()
 
 
 def _is_ordinary(page: bytes) -> bool:
-    """Return whether counts alone, of what costs most, show that a page is parsed in a moment."""
+    """Return whether counts of the costliest things show that a page is parsed in a moment."""
     tags = page.count(b"<")
     if tags > TAGS_FEW:
         return False
     codes = np.frombuffer(page, np.uint8)
     closings = np.flatnonzero(codes == ord(">"))
     longest = int(np.diff(closings, prepend=0, append=len(codes)).max(initial=0))
-    # A tag goes on behind a ">" only if that is in a quoted value.
+    # A tag continues after a ">" only within a quoted value.
     quoted = len(_QUOTED_END.findall(page)) * longest
     if longest > TAG_BYTES_FEW or quoted > QUOTED_BYTES_FEW:
         return False
@@ -176,7 +174,7 @@ def _is_ordinary(page: bytes) -> bool:
 
 
 def without_tags(page: bytes, *, has_title: bool) -> str:
-    """Return the text of a page without its tags, in time that is linear in its length."""
+    """Return the text of a page without its tags, in linear time."""
     lower, pieces, title, at = page.lower(), [], b"", 0
     endless: set[bytes] = set()
     while (tag := _TAG.search(page, at)) is not None:
@@ -233,8 +231,8 @@ def _walked(
 ) -> list[str]:
     """Return the pieces of visible text below `root`; append targets of visible links to `links`.
 
-    `hidden`: the nodes that have the attribute `hidden`.  `repeats`: by tag, how often the text of
-    an element comes once more, as blocks at the end.
+    `hidden`: the nodes that have the attribute `hidden`.  `repeats`: by tag, the number of times
+    that the text of an element is repeated, as blocks at the end.
     """
     pieces: list[str] = []
     again: list[str] = []
@@ -269,7 +267,7 @@ def _walked(
 
 @cache
 def _repeats(weights: tuple[str, ...]) -> dict[int, int]:
-    """Return how often the text of an element is repeated, by its parser's tag number."""
+    """Return the number of repetitions of the text of an element, by the parser's tag number."""
     parser = _load()
     pairs = (each.split("=") for each in weights)
     return {parser.create_tag(tag).tag_id: int(weight) - 1 for tag, weight in pairs}
@@ -277,7 +275,7 @@ def _repeats(weights: tuple[str, ...]) -> dict[int, int]:
 
 @cache
 def _kinds() -> dict[int, int]:
-    """Return the kind of each element (TEXT, BLOCK, LINK or HIDDEN) by its parser's tag number."""
+    """Return the kind of each element (TEXT, BLOCK, LINK or HIDDEN) by the parser's tag number."""
     parser = _load()
     numbers = {parser.LexborHTMLParser("text").body.first_child.tag_id: TEXT}
     kinds = {BLOCK: BLOCK_TAGS, HIDDEN: HIDDEN_TAGS, LINK: LINK_TAGS}
@@ -299,15 +297,15 @@ def _blocks() -> frozenset[bytes]:
 
 @cache
 def _apart() -> frozenset[bytes]:
-    """Return the elements whose content is not shown, or shown as it is."""
+    """Return the elements whose content is hidden or shown raw."""
     hidden = frozenset(tag.encode() for tag in HIDDEN_TAGS.split()) - {b"head", b"rp"}
     return hidden | RAW
 
 
 class _Reading:
-    """A reader of the tags of one page, which adds up what they cost the parser at most.
+    """A reader of the tags of one page, which sums an upper bound of their cost for the parser.
 
-    An end tag closes only the last element of its name: in the parser it may close more.
+    Here an end tag closes only the last element of its name; in the parser it may close more.
     """
 
     def __init__(self, page: bytes) -> None:
@@ -315,11 +313,11 @@ class _Reading:
         self._page = page
         self._open: Counter[bytes] = Counter()
         self._depth = self._steps = self._options = self._merged = 0
-        # Formatting elements that were not closed, even if a block around them was.
+        # Formatting elements that were not closed, although a block around them may be.
         self._formatting: dict[bytes, Counter[bytes]] = {}
         self._formatting_count = 0
         self._has_foreign = self._is_foreign = False
-        # The parser looks for names of elements and attributes in short lists of a fixed number.
+        # The parser searches names of elements and attributes in a fixed number of short lists.
         self._names: set[bytes] = set()
         self._has_names = len(page) > NAMES_BYTES_FEW
 
@@ -340,7 +338,7 @@ class _Reading:
                 self._close(name)
                 continue
             self._begin(name, tag[3])
-            # In other places their tags are tags.
+            # Within a select or foreign content, tags in raw elements are tags.
             if name in RAW and not self._has_foreign and not self._open[b"select"]:
                 found = re.compile(rb"</" + name, re.IGNORECASE).search(page, at)
                 at = len(page) if found is None else found.start()
@@ -362,7 +360,7 @@ class _Reading:
             self._has_foreign = self._is_foreign = True
         elif name in BREAKING or name in FORMATTING or name in _blocks():
             self._is_foreign = False
-        # Elsewhere a slash closes nothing.
+        # Outside foreign content, a slash closes nothing.
         is_closed = self._is_foreign and attributes[-2:] in SLASHES
         if name not in FLAT and not is_closed:
             self._open[name] += 1

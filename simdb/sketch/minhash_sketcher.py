@@ -1,8 +1,8 @@
-"""The MinHash sketcher: turns documents into MinHash signatures, by the options of a `Minhash`.
+"""The MinHash sketcher: documents turned into MinHash signatures, by the options of a `Minhash`.
 
-If only the set of features counts, the kernel signs texts or hashes directly.  If it matters how
-often a feature occurs, the features are counted first, some documents at a time.  A bag then has
-a feature of its own for each occurrence; weights are signed by consistent weighted sampling.
+If only the set of features counts, the kernel signs texts or hashes directly.  If the number of
+occurrences matters, features are counted first, batch by batch.  A bag then has one feature for
+each occurrence; weights are signed by consistent weighted sampling.
 
 In a sketch, the vector of a document is its packed signature, and its fingerprint is a hash of the
 signature, so that equal signatures have equal fingerprints.
@@ -44,12 +44,12 @@ from simdb.sketch.pipeline import (
     stretches,
 )
 
-COUNTED_DOCUMENTS = 1024  # counted at a time, so that their features need little memory
-SIGNED_DOCUMENTS = 4096  # by one thread at a time
+COUNTED_DOCUMENTS = 1024  # documents counted at a time, to save memory for features
+SIGNED_DOCUMENTS = 4096  # documents signed by one thread at a time
 KINDS = "str, bytes (UTF-8), a list of tokens, simdb.Features or a simdb.Signature"
 
 MERSENNE = (1 << 61) - 1
-# Makes the permutations independent of the hash of features, which uses the same seed.
+# It makes the permutations independent of the hash of features, which uses the same seed.
 _BEGINNING = np.uint64(0x6D696E68617368)
 
 Minima = tuple[U32, Bools]  # uint32[n, permutations], and which documents have no features
@@ -63,8 +63,8 @@ class MinHashSketcher:
     ) -> None:
         """Sign every document with `options`.
 
-        `resources`: stop words and versions that a database has stored; without them the packages
-        are asked when needed.  `allowed`: names of tokenisers that may be imported.
+        `resources`: stop words and versions that a database has stored; without them, the installed
+        packages give them.  `allowed`: names of tokenisers that may be imported.
         """
         self.options = options
         self._family = permutations_of(options)
@@ -77,7 +77,7 @@ class MinHashSketcher:
     def sketch(
         self, documents: Any, *, errors: str = "strict", start: int = 0, is_query: bool = False
     ) -> arrays.Sketches:
-        """Return the sketches of many documents; `is_query` changes nothing here.
+        """Return the sketches of many documents; `is_query` has no effect here.
 
         `documents`: a list of texts, lists of tokens, `Features` or `Signature`s, or a
         `Signatures`.  Error messages number them from `start`.  `errors`: "strict" raises
@@ -137,11 +137,11 @@ class MinHashSketcher:
 
     @property
     def signing(self) -> Signing:
-        """How the kernel makes minima of sets."""
+        """The kernel's parameters for minima of sets: the family, and the bits of a feature."""
         return self._family, self.options.feature_bits
 
     def of_minima(self, minima: U32, is_empty: Bools) -> Signatures:
-        """Return what the kernel made of some documents as their signatures, 32 bits a minimum."""
+        """Return the kernel's minima of some documents as signatures with 32 bits a minimum."""
         return Signatures(minima[:, : self.options.permutations], self.options, is_empty)
 
     def features(self, document: Any, *, errors: str = "strict") -> NamedFeatures | None:
@@ -156,7 +156,7 @@ class MinHashSketcher:
 
     @MadeOnce
     def _one_text(self) -> kernel.TextSigner | None:
-        """The kernel's object that signs one text at a time; None if it needs other steps."""
+        """The kernel's signer of one text at a time; None if texts need further steps."""
         options = self.options
         is_whole = len(self._family[1]) == options.permutations
         if options.is_ready or options.weighting != SET or not is_whole:
@@ -168,7 +168,7 @@ class MinHashSketcher:
     def _one_kind(
         self, kind: str, documents: Sequence[Any], replace: bool, start: int
     ) -> tuple[Array, Bools]:
-        """Return minima as they are stored, and which documents are empty."""
+        """Return minima in their stored form, and which documents are empty."""
         if kind == "signature":
             return self._ready(documents)
         self._check_can_sign(start)
@@ -188,7 +188,7 @@ class MinHashSketcher:
         return narrowed(minima, self._family, bits) if bits < 32 else minima, is_empty
 
     def _check_can_sign(self, position: int) -> None:
-        """Raise InputError if the family only takes ready signatures."""
+        """Raise InputError if the family takes only ready signatures."""
         if self.options.is_ready:
             raise InputError(
                 f"document {position} is not a simdb.Signature, but"
@@ -206,7 +206,7 @@ class MinHashSketcher:
         )
 
     def _counted(self, documents: Sequence[Any], kind: str, replace: bool, start: int) -> Minima:
-        """Sign texts or lists of tokens by how often their features occur."""
+        """Sign texts or lists of tokens by the numbers of occurrences of their features."""
         parts = []
         for first in range(0, len(documents), COUNTED_DOCUMENTS):
             offsets, hashes, counts = self._pipeline.count(
@@ -218,7 +218,7 @@ class MinHashSketcher:
         return np.concatenate(minima), np.concatenate(is_empty)
 
     def _of_counts(self, offsets: I64, hashes: U64, counts: U32) -> Minima:
-        """Sign documents given as distinct features and how often each occurs."""
+        """Sign documents given as distinct features and their numbers of occurrences."""
         if self.options.weighting == BAG:
             return self._of_sets(offsets, hashes, counts)
         units = weighing.weigh(hashes, counts.astype(np.int64), "tf", self._pipeline.idf)
@@ -261,8 +261,8 @@ class MinHashSketcher:
 def permutations_of(options: Minhash) -> Family:
     """Return the family for the kernel: name, multipliers and increments uint64[n].
 
-    There are as many as `options` says, or a few more, so that they are a multiple of the kernel's
-    step.  Permutation i does not depend on their number, but for "stratified".
+    Their number is rounded up to a multiple of the kernel's step.  Except for "stratified",
+    permutation i does not depend on the number.
     """
     count = -(-options.permutations // PERMUTATIONS_STEP) * PERMUTATIONS_STEP
     start = fmix64(np.array([options.seed], np.uint64) ^ _BEGINNING)
@@ -281,11 +281,11 @@ def permutations_of(options: Minhash) -> Family:
 
 
 def narrowed(minima: U32, family: Family, stored_bits: int = 8) -> U8:
-    """Return minima of 8, 2 or 1 bits: the highest of each 32-bit minimum times an odd number.
+    """Return minima of 8, 2 or 1 bits: the highest bits of each 32-bit minimum times an odd number.
 
-    The minima are of the first permutations of the family.  Each permutation has its own odd
-    number.  The lowest bits of a minimum would not do: the lowest bits of a x + b depend only on
-    the lowest bits of x, so two documents of one feature each whose hashes share these bits would
+    The minima are of the first permutations of the family, each of which has its own odd number.
+    The lowest bits of a minimum would not do, since the lowest bits of a x + b depend only on the
+    lowest bits of x.  Two documents of one feature each, whose hashes share these bits, would then
     agree in half of all minima.
     """
     multipliers = family[1][: minima.shape[1]]
@@ -294,7 +294,7 @@ def narrowed(minima: U32, family: Family, stored_bits: int = 8) -> U8:
 
 
 def _as_sketches(signatures: Signatures) -> arrays.Sketches:
-    """Return signatures in their stored form; copies, since the arrays may be the caller's."""
+    """Return copies of signatures in their stored form; the caller may change the originals."""
     minima = arrays.aligned(signatures.minima, signatures.minima.dtype)
     packed = pack_minima(minima, signatures.sketch.stored_bits)
     words = minima if minima.dtype == np.uint32 else packed
@@ -304,7 +304,7 @@ def _as_sketches(signatures: Signatures) -> arrays.Sketches:
 
 
 def _kind(document: Any, position: int) -> str:
-    """Return the kind of a document, which decides how it is signed."""
+    """Return the kind of a document, which decides the way of signing it."""
     if isinstance(document, str):
         return "text"
     if isinstance(document, list | tuple):
@@ -330,7 +330,7 @@ def _check_weightless(documents: Sequence[Features], start: int, weighting: str)
 
 
 def _summed(features: Features, position: int) -> tuple[U64, F64]:
-    """Return the distinct hashes of one document and the sum of the weights of each."""
+    """Return the distinct hashes of one document, with the sum of the weights of each."""
     hashes, which = np.unique(features.hashes, return_inverse=True)
     if features.weights is not None and (features.weights < 0).any():
         raise InputError(
@@ -341,10 +341,9 @@ def _summed(features: Features, position: int) -> tuple[U64, F64]:
 
 
 def _spaced(drawn: U64) -> U64:
-    """Return multipliers whose lower halves are evenly spaced words of 32 bits, in a drawn order.
+    """Return multipliers whose lower halves are evenly spaced words of 32 bits, in random order.
 
-    The order matters for bands: the ranks of values at equal distances go together, and bands of
-    them would do so, too.
+    In ascending order, equally spaced values would be correlated, and so would be their bands.
     """
     bits = (len(drawn) - 1).bit_length()
     order = np.argsort(drawn, kind="stable").astype(np.uint64)

@@ -1,11 +1,11 @@
-"""Normalisation: decodes a text, and makes its normal form, lower case and tokens of one's own.
+"""Normalisation: the normal form and the lower case of a text, and tokens of a user's tokeniser.
 
 The oldest supported Python does not know characters of later Unicode versions and leaves them
 unchanged.  So they are left unchanged on every Python, and the text between them is normalised
 piece by piece.  Lower case follows the one-to-one table that the kernel uses, too.
 
-A database stores only the name of a tokeniser, and a database can come from anywhere.  So the
-function is imported only if the caller, too, has named it.
+A database stores only the name of a tokeniser, and may come from anywhere.  So the function is
+imported only if the caller names it as well.
 """
 
 import re
@@ -39,10 +39,10 @@ Tokenise = Callable[[str], list[str]]
 
 
 class Normalisation:
-    """The step that normalises texts as the kernel cannot, and cleans them for a tokeniser."""
+    """The step that normalises texts if the kernel cannot, and cleans them for a tokeniser."""
 
     def __init__(self, options: TextSketch) -> None:
-        """Normalise as `options` say."""
+        """Normalise texts by `options`."""
         self._options = options
 
     def apply(self, texts: Texts, *, replace: bool, start: int) -> list[str]:
@@ -88,9 +88,9 @@ class Tokeniser:
 
 
 def normalised(text: str, normalisation: str) -> str:
-    """Return the text in the normal form "nfc", "nfd" or "nfkc", which "lenient" has, too.
+    """Return the text in the normal form "nfc", "nfd" or "nfkc"; "lenient" means "nfkc".
 
-    For "none" it is unchanged.
+    With "none", the text is unchanged.
     """
     form = FORMS.get(normalisation)
     if form is None or text.isascii() or unicodedata.is_normalized(form, text):
@@ -99,7 +99,7 @@ def normalised(text: str, normalisation: str) -> str:
     if not may_be.search(text):
         return unicodedata.normalize(form, text)
     pieces = newer.split(text)
-    # The odd places of the list have the newer characters, which stay unchanged.
+    # The newer characters are at odd positions and stay unchanged.
     pieces[::2] = [unicodedata.normalize(form, piece) for piece in pieces[::2]]
     return "".join(pieces)
 
@@ -110,12 +110,12 @@ def without_marks(text: str) -> str:
 
 
 def lower_cased(text: str) -> str:
-    """Return the text in lower case; each character becomes one character."""
+    """Return the text in lower case; its number of characters does not change."""
     return text.lower() if text.isascii() else text.translate(_lower_case())
 
 
 def cleaning_of(options: TextSketch) -> dict[str, Any]:
-    """Return the arguments by which the kernel cleans texts; empty if it takes them as they are."""
+    """Return the kernel's arguments for cleaning texts; empty if they are not cleaned."""
     if not options.clean:
         return {}
     compose = str if options.normalisation == NONE else composed
@@ -124,13 +124,13 @@ def cleaning_of(options: TextSketch) -> dict[str, Any]:
 
 
 def cleaned(text: str, options: TextSketch) -> str:
-    """Return a text as the kernel cuts it."""
+    """Return a text as the kernel cleans it before it cuts words."""
     cleaning = cleaning_of(options)
     return kernel.cleaned(text, lowercase=options.lowercase, **cleaning) if cleaning else text
 
 
 def spelled(text: str, options: TextSketch) -> str:
-    """Return a text in the normal form, without marks and look-alikes if the options say so."""
+    """Return a text in the normal form; the options may also drop marks and look-alikes."""
     is_lenient = options.normalisation == LENIENT
     text = modules.lookalikes.without_entities(text) if is_lenient else text
     text = normalised(text, options.normalisation)
@@ -147,8 +147,7 @@ def composed(text: str) -> str:
 def _newer_characters() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return a quick pattern for characters that may be newer, and an exact one to split at.
 
-    Regular expressions try ranges beyond 16 bits one by one, so the quick pattern has only one
-    such range.
+    Regular expressions try ranges beyond 16 bits one by one, so the quick pattern has only one.
     """
     ranges = [
         [int(code, 16) for code in row.split("-")] for row in section(TABLES, "newer").split()

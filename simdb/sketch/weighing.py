@@ -1,8 +1,8 @@
 """Weighing: the features of a document with their text, and their weights by counts and IDF table.
 
-Weights are whole numbers of units of 1/1024, so that sums do not depend on the order.  The kernel
-weighs in the same way, and does not keep the text of features.  This module serves explanations,
-for which features are made again from the tokens, one by one, and exact similarities.
+Weights are whole numbers of 1/1024, so that sums do not depend on the order.  The kernel weighs in
+the same way, but does not keep the text of features.  This module serves exact similarities, and
+explanations, which make the features of one document again from its tokens.
 """
 
 from collections.abc import Sequence
@@ -20,17 +20,16 @@ from simdb.core.dtypes import I64, U32, U64
 from simdb.core.text_sketch import WEIGHT_UNIT, IdfTable, TextSketch, TokenHash
 
 UNITS = round(1 / WEIGHT_UNIT)
-# By how many bits a hash is rotated for each token after it in its shingle.
-TURN = 23
-COUNT_MAX = 65535  # for "log-tf", a feature that occurs more often counts as this often
+TURN = 23  # bits by which a hash is rotated for each later token of its shingle
+COUNT_MAX = 65535  # for "log-tf", the largest number of occurrences that counts
 
 
 def name_features(
     tokens: Sequence[bytes], options: TextSketch, vocabulary: Any, hash: TokenHash | None = None
 ) -> NamedFeatures:
-    """Return the features of a document cut into `tokens`, in the order of first occurrence.
+    """Return the features of a document cut into `tokens`, in order of first occurrence.
 
-    `hash`: of tokens, in place of that of the kernel.
+    `hash`: a hash function for tokens that replaces the kernel's.
     """
     known = _hashes_of_tokens(tokens, options, vocabulary, hash)
     used = [token for token in tokens if token in known]
@@ -56,8 +55,8 @@ def name_features(
 def name_windows(codes: U32, window: int) -> NamedFeatures:
     """Return the features of `Simhash.moz`: for each token, the `window` tokens that end with it.
 
-    Every feature adds 2 to a weight or subtracts 2.  The sketch sets weights that sum up to 0 to
-    -1, so sums of these features can differ from the weights by 1.
+    Every feature adds 2 to a weight or subtracts 2.  The sketch makes a sum of 0 the weight -1, so
+    sums of features can differ from weights by 1.
     """
     tokens = _letters(codes)
     hashes = _cyclic(_hashes_of_moz(tokens), window)
@@ -75,7 +74,7 @@ def name_windows(codes: U32, window: int) -> NamedFeatures:
 
 
 def name_hashes(features: Features) -> NamedFeatures:
-    """Return `Features`, which have no text, named by their hashes in hexadecimal."""
+    """Return `Features`, which have no text, named by their hexadecimal hashes."""
     unique, which = np.unique(features.hashes, return_inverse=True)
     weights = np.bincount(which, features.weights, len(unique)).astype(np.float64)
     return NamedFeatures([f"0x{each:016x}" for each in unique.tolist()], unique, weights)
@@ -96,7 +95,7 @@ def weigh(hashes: U64, counts: I64, counting: str, idf: IdfTable | None) -> I64:
 
 
 def _letters(codes: U32) -> list[bytes]:
-    """Return the stretches of ASCII letters up to the first NUL."""
+    """Return the sequences of ASCII letters up to the first NUL."""
     ends = np.flatnonzero(codes == 0)
     codes = codes[: ends[0]] if len(ends) else codes
     is_letter = (codes < 0x80) & ((codes | 0x20) >= ord("a")) & ((codes | 0x20) <= ord("z"))
@@ -104,7 +103,7 @@ def _letters(codes: U32) -> list[bytes]:
 
 
 def _hashes_of_moz(tokens: list[bytes]) -> U64:
-    """Return the hash of each token, uint64[n]: the signs of the weights of a text of one token."""
+    """Return the hash of each token, the signs of the weights of that token alone: uint64[n]."""
     distinct = list(dict.fromkeys(tokens))
     weights, _ = kernel.project_moz(distinct, window=1, replace=False, start=0)
     bits = np.packbits(weights[:, :FINGERPRINT_BITS] > 0, axis=1)
@@ -126,7 +125,7 @@ def _cyclic(hashes: U64, window: int) -> U64:
 def _hashes_of_tokens(
     tokens: Sequence[bytes], options: TextSketch, vocabulary: Any, hash: TokenHash | None
 ) -> dict[bytes, int]:
-    """Return the hash of each distinct token, or its stem, that the vocabulary does not drop."""
+    """Return the hash of each distinct token, or of its stem, unless the vocabulary drops it."""
     distinct = list(dict.fromkeys(tokens))
     if vocabulary is None:
         own = hash or (lambda token: mmh3.hash64(token, options.seed, signed=False)[0])
