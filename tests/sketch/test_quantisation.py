@@ -137,8 +137,8 @@ def test_wrong_vectors_are_refused(tmp_path):
     for bad, message in [
         (vectors.astype(np.int8), "uint8 array of two dimensions"),
         (vectors[0], "uint8 array of two dimensions"),
-        (vectors[:3], "as many rows"),
-        (vectors[:, :33], "as many rows"),
+        (vectors[:3], "one for each"),
+        (vectors[:, :33], "one for each"),
         (vectors[::-1], "the signs of its vector"),
     ]:
         with pytest.raises(simdb.InputError, match=message):
