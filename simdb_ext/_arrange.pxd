@@ -1,4 +1,4 @@
-"""C declarations of `arrange/`, and of Python's interface what Cython lacks, for `_arrange.pyx`."""
+"""C declarations of `arrange/`, and parts of Python's C interface that Cython does not declare."""
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 

@@ -1,6 +1,8 @@
-"""Permuting, sorting, merging and indexing columns; connected components; ids of documents.
+"""Operations on columns of tables, connected components, and ids of documents.
 
-Every function has a scalar definition in C.  All its variants give the same results.
+A table is two columns, `keys` uint64[n] and `ordinals` uint32[n].  Outputs that a caller passes
+must have exactly the length that is stated, or else ValueError is raised.  The scalar variant of
+each C function defines its result, and all variants return the same.
 """
 
 from collections.abc import Sequence
@@ -16,36 +18,47 @@ U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 
 def variants() -> list[str]:
-    """Return the names of the variants this processor can run, the slowest ("scalar") first."""
+    """Return the names of the variants this processor can run, from "scalar" to the fastest."""
 
 def select(variant: str) -> str:
-    """Use `variant` from now on; return the name of the variant used before."""
+    """Use `variant` from now on; return the name of the variant used before.
+
+    Raises ValueError for a variant that this processor cannot run.
+    """
 
 def permute(fingerprints: U64, mask: int, out: U64) -> None:
-    """Write keys of a table to `out`: the bits in `mask` move to the front, each group in order."""
+    """Turn fingerprints into keys of a table: write them to `out` uint64[n], with bits moved.
+
+    `mask`: the bits that move to the front, where a key begins.  The bits of each group, inside and
+    outside the mask, keep their order.  `out` may be `fingerprints`.
+    """
 
 def restore(keys: U64, mask: int, out: U64) -> None:
-    """Undo `permute`: write the fingerprints of `keys` to `out`."""
+    """Undo `permute` with the same `mask`: write the fingerprints of `keys` to `out` uint64[n]."""
 
 def deal(hashes: U8, order: U16, sizes: Sequence[int]) -> U64:
-    """Return the words of each part of some hashes, uint8[n, width]: uint64[parts, n].
+    """Cut hashes of many bits into parts of 1 to 64 bits; return uint64[parts, n].
 
-    Part p has `sizes[p]` bits, 1 to 64, of the hash: the next ones of `order`, a permutation of all
-    bits, in which bit 0 is the highest of the first byte.  They are the highest bits of its word,
-    and the others are 0.
+    `hashes`: uint8[n, width]; bit 0 is the highest bit of the first byte.
+    `order`: uint16[8 * width], a permutation of the numbers of the bits.
+    `sizes`: the bits of each part, which add up to 8 * width.
+
+    Part p takes the next `sizes[p]` bits of `order`.  They become the highest bits of its word, and
+    its lower bits are 0.
     """
 
 def sort(keys: U64, ordinals: U32 | None = None) -> None:
-    """Sort both columns in place by key; entries with equal keys keep their order (stable).
+    """Sort both columns of a table in place by key; entries with equal keys keep their order.
 
-    `ordinals`: None if nothing goes with the keys.
+    `ordinals`: None sorts the keys alone.
     """
 
 def count_bins(words: U64, mask: int, low: int, shift: int, counts: I64) -> None:
-    """Add to `counts` how many of the words, permuted to keys, are in each bin: int64[bins].
+    """Permute words to keys, and add the number of keys in each bin to `counts` int64[bins].
 
-    Key k is in bin (k - low) >> shift; keys below the first bin are in the first, and keys above
-    the last bin in the last.  `mask`: see `permute`.
+    `mask`: see `permute`; all bits of 64 set mean that the words are keys already.
+    `low`, `shift`: key k is in bin (k - low) >> shift.  Keys below `low` are in the first bin, and
+    keys above the last bin are in the last one.
     """
 
 def to_bins(
@@ -58,18 +71,21 @@ def to_bins(
     keys_out: U64,
     ordinals_out: U32,
 ) -> None:
-    """Write each word, permuted to a key, and its ordinal at the next position of its bin.
+    """Permute words to keys, and write each key and its ordinal at the next position of its bin.
 
-    `positions`: int64[bins], where the first entry of each bin goes; afterwards, where the next
-    one would go.  Raises ValueError, and may have written entries, if a position is not in the
-    output.
+    `mask`, `low`, `shift`: see `count_bins`.
+    `positions`: int64[bins], the position of the first entry of each bin.  On return each is the
+    position after the last entry that was written.
+    `keys_out`, `ordinals_out`: at least n long.
+
+    Raises ValueError if a position is beyond the output; entries may have been written by then.
     """
 
 def sort_bins(keys: U64, ordinals: U32, bounds: I64) -> None:
-    """Sort the entries from bounds[i] to bounds[i + 1] in place by key, for every i; stable.
+    """Sort the entries of each bin, bounds[i] to bounds[i + 1], in place by key; stable.
 
-    Needs scratch memory for the largest bin only.  Calls for different bins of the same arrays can
-    run at the same time.
+    Scratch memory is needed for the largest bin only.  Several threads may sort different bins of
+    the same arrays.
     """
 
 def merge(
@@ -80,200 +96,242 @@ def merge(
     keys: U64,
     ordinals: U32,
 ) -> None:
-    """Merge two sorted columns into `keys` and `ordinals`; of equal keys, the left comes first."""
+    """Merge two sorted tables into `keys` and `ordinals`; of equal keys, the left one precedes.
+
+    The output has the length of both inputs together and overlaps neither.
+    """
 
 def keep(keys: U64, ordinals: U32, dead: U8, keys_out: U64, ordinals_out: U32) -> int:
-    """Copy the entries whose ordinal has its bit clear in `dead`; return how many.
+    """Copy the entries of documents that are not deleted, in order; return how many were copied.
 
-    Each ordinal has bit `ordinal & 7` of byte `ordinal >> 3`.  The output has room for all entries
-    and may be the input itself.
+    `dead`: bitmap of deleted ordinals; ordinal o is bit `o & 7` of byte `o >> 3`.
+    `keys_out`, `ordinals_out`: at least n long; they may be the input itself.
+
+    Raises CorruptError for an ordinal beyond the bitmap.
     """
 
 def directory(keys: U64, header_bits: int, out: U32) -> None:
-    """Write the position of the first key at or above each header: uint32[2**header_bits + 1].
+    """Write the directory of sorted keys: the position of the first key at or above each header.
 
-    `header_bits` is 0 to 32; the header of a key is its top `header_bits` bits.
+    `header_bits`: 0 to 32; the header of a key is its top `header_bits` bits.
+    `out`: uint32[2**header_bits + 1].
     """
 
 def tags(keys: U64, header_bits: int, out: U16) -> None:
-    """Write the 16 bits of each key that follow its first `header_bits` (0 to 32) bits."""
+    """Write tags to `out` uint16[n]: the 16 bits of each key after its first `header_bits` bits.
+
+    `header_bits`: 0 to 32.
+    """
 
 def gather(ordinals: U32, start: int, segments: Sequence[U64], out: U64) -> None:
-    """Write the fingerprint of each ordinal.
+    """Write the fingerprint of each ordinal to `out` uint64[n].
 
-    The fingerprint of ordinal o is segments[i // s][i % s] with i = o - start; each array but the
-    last has s of them, a power of two.  Raises CorruptError if an ordinal has none.
+    `start`: the ordinal of the first fingerprint in `segments`.
+    `segments`: all arrays but the last have s fingerprints, a power of two.  The fingerprint of
+    ordinal `start + i` is segments[i // s][i % s].
+
+    Raises CorruptError if an ordinal has no fingerprint.
     """
 
 def first_descent(keys: U64) -> int:
-    """Return the position of the first key that is smaller than the key before it, or -1."""
+    """Return the position of the first key smaller than the key before it; -1 if keys ascend."""
 
 def entry_sum(keys: U64, ordinals: U32) -> int:
-    """Return a checksum of 64 bits of the entries of a table, which their order does not change.
+    """Return a 64-bit checksum of the entries of a table, which does not depend on their order.
 
-    The entries of two tables together have the sum of both sums, modulo 2**64; a key with another
-    ordinal counts differently.  `simdb_ext/arrange/entry_sum.h` has the definition.
+    The checksum of two tables together is the sum of both, modulo 2**64.  It changes when a key
+    gets another ordinal.  `simdb_ext/arrange/variants.h` has the definition.
     """
 
 class Forest:
-    """A union-find over the numbers 0 .. count - 1."""
+    """A union-find over the numbers 0 .. count - 1, at most 2**32 of them."""
 
     def __init__(self, count: int) -> None: ...
     @property
     def parents(self) -> U32:
         """The parent of each number, uint32[count]: a smaller member of its component.
 
-        The smallest member is its own parent.  Searches read the array between two calls of `join`,
-        and may attach a number to a smaller member.
+        The smallest member is its own parent.  Searches may read the array between calls of `join`,
+        and may set the parent of a number to a smaller member of its component.
         """
 
     def join(self, left: U32, right: U32) -> None:
-        """Put left[i] and right[i] into one component, for every i."""
+        """Join the components of left[i] and right[i], for every i.
+
+        Raises ValueError for a number that is not below `count`; the pairs before it are joined.
+        """
     def labels(self) -> U32:
-        """Return the smallest member of each number's component: uint32[count]."""
+        """Return the smallest member of the component of each number: uint32[count]."""
 
 def encode_ids(ids: Sequence[Any], key: bytes = b"") -> tuple[I64, U8, U64]:
-    """Return the stored form of ids: offsets int64[n + 1], the bytes uint8, hashes uint64[n].
+    """Return the stored form of ids: offsets int64[n + 1], content uint8, hashes uint64[n].
 
-    A stored id is one tag byte and its content: `s` and UTF-8 for str, `b` and the bytes for bytes,
-    `i` and 8 bytes little-endian two's complement for an int of -2**63 .. 2**63 - 1, `u` and 8
-    bytes little-endian for 2**63 .. 2**64 - 1.  numpy integers count as int, bool does not.  The
-    hash is SipHash-1-3 of tag and content under `key`, 16 bytes.  Without a key it is the first
-    word of MurmurHash3_x64_128 with seed 0, for which anybody can make ids of one hash.
+    Form i is content[offsets[i]:offsets[i + 1]], one tag byte and the content of the id:
 
-    Raises InputError with the position and the reason: a wrong type, an int out of range, a str
-    with a lone surrogate, an empty str or bytes, or more than 1,023 bytes of content.
+    `s` and UTF-8 for str.
+    `b` and the bytes for bytes.
+    `i` and 8 bytes, little-endian two's complement, for an int in -2**63 .. 2**63 - 1.
+    `u` and 8 bytes, little-endian, for an int in 2**63 .. 2**64 - 1.
+
+    numpy integers count as int; bool does not.
+
+    `key`: 16 bytes; the hash of a form is SipHash-1-3 under this key.  Without a key, the hash is
+    the first word of MurmurHash3_x64_128 with seed 0, for which anyone can construct collisions.
+
+    Raises InputError, with the position and the reason, for a wrong type or an int out of range.
+    Also for an empty str or bytes, a lone surrogate, or more than 1,023 bytes of content.
     """
 
 def hash_ids(offsets: I64, content: U8, key: bytes = b"") -> U64:
-    """Return the hashes of stored forms that follow each other, as `encode_ids` does: uint64[n]."""
+    """Return the hashes of stored forms, uint64[n]; arguments and hash as in `encode_ids`."""
 
 def decode_ids(offsets: I64, content: U8) -> list[Any]:
-    """Return the ids, as Python objects, of stored forms that follow each other.
+    """Return the ids of stored forms as Python objects; arguments as `encode_ids` returns them.
 
     Raises CorruptError for a form that `encode_ids` does not write.
     """
 
 def describe_ids(offsets: U32, content: U8) -> tuple[int, ...] | None:
-    """Return None unless all stored forms are ints, () if they are no row, or else the row.
+    """Return the row that stored ints form, () if they form none, None if not all are ints.
 
-    A row is the tag, the first number and the step, modulo 2**64: form i has the number first +
-    i * step.  No two ids of a row are equal.
+    A row is an arithmetic progression: (tag, first number, step), where form i has the number
+    first + i * step, modulo 2**64.  All ids of a row differ.
     """
 
 def row_at(row: tuple[int, ...], place: int) -> tuple[int, ...]:
-    """Return the row that begins at a place of another."""
+    """Return the row that begins at entry `place` of `row`."""
 
 def join_rows(
     left: tuple[int, ...] | None, count: int, right: tuple[int, ...] | None, length: int
 ) -> tuple[int, ...] | None:
-    """Return what `describe_ids` says of `count` forms and then `length` others.
+    """Return what `describe_ids` would return for `count` forms and then `length` further forms.
 
-    `left` and `right`: what it says of each.
+    `left`, `right`: what `describe_ids` returned for each of the two.
     """
 
 class PackedIds:
-    """Ids that are ints: `count` of them in the bytes `packed`, see `arrange/identifiers.h`."""
+    """Ids that are ints, packed: `count` ids in the bytes `packed`; see `arrange/identifiers.h`."""
 
     packed: U8
     count: int
 
     def __init__(self, packed: U8, count: int) -> None:
-        """Raise ValueError unless these can be so many ids; the array is kept, not copied."""
+        """Keep the array, not a copy; raise ValueError unless it can hold `count` packed ids."""
     @property
     def forms(self) -> U8:
-        """The stored forms of the ids, one after the other."""
+        """The stored forms of the ids, back to back."""
 
 def pack_ids(offsets: U32, content: U8) -> PackedIds | None:
-    """Return stored forms packed; None unless they are ints with one tag.
+    """Return stored forms packed, or None unless they are ints with one tag.
 
-    They take 24 bytes and, unless they are a row, 1 to 8 bytes for each.
+    They take 24 bytes and, unless they are a row, 1 to 8 bytes per id.
     """
 
 def row_ids(row: tuple[int, ...], count: int) -> PackedIds:
     """Return the first `count` ids of a row, packed."""
 
 def find_in_rows(rows: U64, offsets: I64, content: U8, dead: U8 | None, found: I64) -> None:
-    """Write to `found` int64[n], where it is negative, the ordinal of each id that is in a row.
+    """Write to `found` int64[n] the ordinal of each id that lies in a row.
 
-    `rows` uint64[r, 5]: the first ordinal, the number of ids, tag, first number and step of each.
-    Ordinals whose bits are set in `dead` are passed over.
+    `rows`: uint64[r, 5]: first ordinal, number of ids, tag, first number and step of each row.
+    `offsets`, `content`: the stored forms of the ids that are looked up, see `encode_ids`.
+    `dead`: bitmap of ordinals that are skipped, or None.
+    `found`: entries that are not negative are kept.
     """
 
 def candidates(hashes: U64, directory: U32, ordinals: U32, dead: U8 | None) -> tuple[I64, U32]:
-    """Return the ordinals of a table under the header of each hash: starts int64[n + 1], uint32.
+    """Return the ordinals that may have the ids of some hashes: starts int64[n + 1], uint32[m].
 
-    They are those that `Identifiers.find` takes: `ordinals` are sorted by hashes that nobody has
-    kept, and `directory` uint32[2^t + 1] says where those of each header begin.  Those whose bits
-    are set in `dead` are left out.
+    The candidates of hash i are the second array from starts[i] to starts[i + 1];
+    `Identifiers.find` takes both.
+
+    `ordinals`: uint32, sorted by the hashes of their ids, which are not stored.
+    `directory`: uint32[2**t + 1]; header h, the top t bits of a hash, has the ordinals from
+    directory[h] to directory[h + 1].
+    `dead`: bitmap of ordinals that are omitted, or None.
     """
 
 class Identifiers:
     """The stored ids of documents by ordinal, in segments of consecutive ordinals."""
 
     def __init__(self, segments: Sequence[tuple[int, U32, U8] | tuple[int, PackedIds]]) -> None:
-        """Take segments: first ordinal, offsets uint32[k + 1] and the bytes; sorted and disjoint.
+        """Take sorted, disjoint segments: (first ordinal, offsets uint32[k + 1], content).
 
-        A segment may have packed ids in place of offsets and bytes.
-
-        The arrays are kept, not copied, and not read until an id is asked for.  Only then do
-        offsets that do not lie within the bytes, or an absent ordinal, raise CorruptError.
+        (first ordinal, packed ids) is a segment as well.  The arrays are kept, not copied, and read
+        only when an id is looked up.  Then CorruptError is raised if offsets do not lie within the
+        content or an ordinal is absent.
         """
     def followed_by(self, first: int, offsets: U32, content: U8) -> Identifiers:
-        """Return the same segments and one more, from the ordinal `first` on."""
+        """Return these segments and one more, whose first ordinal is `first`."""
 
     def gather(self, ordinals: U32) -> tuple[I64, U8]:
-        """Return copies of the stored forms of `ordinals` (all present), one after the other."""
-    def decode(self, ordinals: U32) -> list[Any]:
-        """Return the ids of `ordinals` as Python objects."""
-    def decode_one(self, ordinal: int) -> Any:
-        """Return the id of one ordinal; faster than `decode`."""
-    def find_one(self, ordinal: int) -> Any:
-        """Return the same; None if no segment has the ordinal."""
-    def find(self, ordinals: U32, starts: I64, offsets: I64, content: U8) -> I64:
-        """Return which of its candidates has each id: int64[m], the last of several, -1 for none.
+        """Return copies of the stored forms of `ordinals`: offsets int64[n + 1], content uint8.
 
-        Id q is content[offsets[q]:offsets[q + 1]]; its candidates are
-        ordinals[starts[q]:starts[q + 1]], and starts[0] is 0.  Nothing is copied.
+        Raises CorruptError if an ordinal is absent.
+        """
+    def decode(self, ordinals: U32) -> list[Any]:
+        """Return the ids of `ordinals` as Python objects; raise CorruptError if one is absent."""
+    def decode_one(self, ordinal: int) -> Any:
+        """Return the id of one ordinal; faster than `decode`, which it otherwise equals."""
+    def find_one(self, ordinal: int) -> Any:
+        """Return the id of one ordinal, or None if no segment has it."""
+    def find(self, ordinals: U32, starts: I64, offsets: I64, content: U8) -> I64:
+        """Return the ordinal of each id among its candidates: int64[m], -1 if none has the id.
+
+        The candidates of id q are ordinals[starts[q]:starts[q + 1]], and starts[0] is 0.  If
+        several candidates have the id, the last one is returned.
+
+        `offsets`, `content`: the stored forms of the ids, see `encode_ids`.
         """
 
 def first_bytes(addresses: U64, lengths: I64) -> U8:
-    """Return the first byte of each text: uint8[n]; 0 of a length that is not positive.
+    """Return the first byte of each text, uint8[n]; 0 where the length is not positive.
 
-    The texts must be in memory at their addresses.  Raises ValueError for other lengths.
+    `addresses`, `lengths`: the texts in memory, in bytes, which the caller keeps alive.  Raises
+    ValueError if the numbers of addresses and lengths differ.
     """
 
 def count_lines(content: bytes) -> int:
-    """Return how many line feeds there are; faster than `bytes.count`, where lines are long."""
+    """Return the number of line feeds; faster than `bytes.count` on long lines."""
 
 def scan_objects(
     content: bytes, texts: Sequence[tuple[str, ...]], others: Sequence[tuple[str, ...]]
 ) -> tuple[I64, U8, U64, I64, U8, U8]:
-    """Return where the values at some paths are in lines that each hold an object of JSON.
+    """Find values of given fields in JSON lines; each line holds one object.
 
-    `content` is valid UTF-8 and ends with a line feed; ValueError otherwise, and for more than 32
-    paths, which are tuples of names, and differ.  A value at one of `texts` is a string, at one of
-    `others` also a whole number of at most 18 digits.
+    `content`: valid UTF-8 that ends with a line feed.
+    `texts`, `others`: paths, tuples of field names; at most 32, all different.  A value at a path
+    of `texts` must be a string; at a path of `others` it may also be a whole number of up to 18
+    digits.
 
-    Returns the size of each line int64[n]; whether it was taken (0), is blank (1) or refused (2)
-    uint8[n]; the address, the length in bytes and the kind of the value at each path uint64[p, n],
-    int64[p, n], uint8[p, n], texts first: nothing or null (0, of the length -1), a string (1), a
-    whole number as it is written (2); and memory that some addresses lie in, beside `content`.
+    Returns six arrays for n lines and p paths, `texts` before `others`:
 
-    A line is refused that is not one valid object, that has another value at a path or a field
-    twice, and with a number of more than 512 bytes or 2^17 lists and objects inside each other.
-    What is returned of it means nothing.
+    `sizes`: int64[n], the bytes of each line.
+    `lines`: uint8[n], 0 for a taken line, 1 for a blank and 2 for a refused one.
+    `addresses`: uint64[p, n], where each value begins in memory.
+    `lengths`: int64[p, n], the bytes of each value, -1 if it is absent or null.
+    `kinds`: uint8[p, n], 0 if absent or null, 1 for a string, 2 for digits of a whole number.
+    `memory`: uint8, which some addresses point into; others point into `content`.  Keep both alive.
+
+    A line is refused unless it is one valid object whose values at the paths have these types.  A
+    line is also refused if a field on a path occurs twice, a number has more than 512 bytes, or
+    lists and objects nest more than 2**17 deep.  Its entries in the last four arrays mean nothing.
+
+    Raises ValueError if `content` does not end with a line feed, or for wrong paths.
     """
 
 def values_at(addresses: U64, lengths: I64, kinds: U8) -> list[str | int | None]:
-    """Return the values of one path, as `scan_objects` describes them."""
+    """Return the values at one path; arguments are rows of what `scan_objects` returns."""
 
 def bytes_at(addresses: U64, lengths: I64) -> U8:
-    """Return the bytes at some addresses, one after the other; nothing for a negative length."""
+    """Return the bytes at some addresses, back to back: uint8; a negative length counts as 0."""
 
 def read_ranges(descriptor: int, starts: I64, stops: I64) -> bytes:
-    """Return the bytes from starts[i] to stops[i] of an open file, one range after the other.
+    """Return the bytes from starts[i] to stops[i] of an open file, back to back.
 
-    The ranges ascend, and none is empty; ValueError otherwise.  Returns what is before the end of
-    the file if it ends in a range.  Raises OSError if it cannot be read.
+    `descriptor`: file descriptor.
+    `starts`, `stops`: int64[n], ranges in ascending order that do not overlap and are not empty.
+
+    If the file ends within a range, the result ends there.  Raises ValueError for other ranges, and
+    OSError if reading fails.
     """

@@ -21,7 +21,7 @@ include "choice.pxi"
 
 
 def permute(const uint64_t[::1] fingerprints not None, mask, uint64_t[::1] out not None):
-    """Write keys of a table to `out`: the bits in `mask` move to the front, each group in order."""
+    """Turn fingerprints into keys of a table: the bits in `mask` move to the front."""
     cdef arrange_rotations rotations = arrange_leading(checked_mask(mask))
     check_room(out.shape[0], fingerprints.shape[0], "words")
     if fingerprints.shape[0]:
@@ -41,7 +41,7 @@ def restore(const uint64_t[::1] keys not None, mask, uint64_t[::1] out not None)
 
 
 def deal(const uint8_t[:, ::1] hashes not None, const uint16_t[::1] order not None, sizes):
-    """Return the words of each part of some hashes: uint64[parts, n]."""
+    """Cut hashes of many bits into parts of 1 to 64 bits; return uint64[parts, n]."""
     cdef int64_t bits = 8 * hashes.shape[1], i
     cdef const uint8_t[::1] places = checked_sizes(sizes, bits)
     cdef arrange_deal how
@@ -65,17 +65,14 @@ def deal(const uint8_t[:, ::1] hashes not None, const uint16_t[::1] order not No
 
 
 def sort(uint64_t[::1] keys not None, uint32_t[::1] ordinals=None):
-    """Sort both columns in place by key; entries with equal keys keep their order (stable).
-
-    `ordinals`: None if nothing goes with the keys.
-    """
+    """Sort both columns of a table in place by key; entries with equal keys keep their order."""
     cdef uint8_t[::1] scratch
     if ordinals is None:
         ordinals = np.empty(keys.shape[0], np.uint32)
     check_table(keys.shape[0], ordinals.shape[0])
     if keys.shape[0] < 2:
         return
-    # Memory from numpy, which requests huge pages; touching small pages takes a third of the time.
+    # numpy requests huge pages for its memory; touching small pages takes a third of the time.
     scratch = np.empty(arrange_sort_scratch(keys.shape[0]), np.uint8)
     with nogil:
         arrange_sort(&keys[0], &ordinals[0], keys.shape[0], &scratch[0])
@@ -84,7 +81,7 @@ def sort(uint64_t[::1] keys not None, uint32_t[::1] ordinals=None):
 def count_bins(
     const uint64_t[::1] words not None, mask, low, shift, int64_t[::1] counts not None
 ):
-    """Add to `counts` how many of the words, permuted to keys, are in each bin."""
+    """Permute words to keys, and add the number of keys in each bin to `counts`."""
     cdef arrange_rotations rotations = arrange_leading(checked_mask(mask))
     cdef arrange_bins bins = checked_bins(low, shift, counts.shape[0])
     if words.shape[0]:
@@ -102,7 +99,7 @@ def to_bins(
     uint64_t[::1] keys_out not None,
     uint32_t[::1] ordinals_out not None,
 ):
-    """Write each word, permuted to a key, and its ordinal at the next position of its bin."""
+    """Permute words to keys, and write each key and its ordinal at the next position of its bin."""
     cdef arrange_rotations rotations = arrange_leading(checked_mask(mask))
     cdef arrange_bins bins = checked_bins(low, shift, positions.shape[0])
     cdef int outcome
@@ -127,7 +124,7 @@ def sort_bins(
     uint64_t[::1] keys not None, uint32_t[::1] ordinals not None,
     const int64_t[::1] bounds not None
 ):
-    """Sort the entries from bounds[i] to bounds[i + 1] in place by key, for every i; stable."""
+    """Sort the entries of each bin, bounds[i] to bounds[i + 1], in place by key; stable."""
     cdef uint8_t[::1] scratch
     cdef int64_t most = 0, i
     check_table(keys.shape[0], ordinals.shape[0])
@@ -154,7 +151,7 @@ def merge(
     uint64_t[::1] keys not None,
     uint32_t[::1] ordinals not None,
 ):
-    """Merge two sorted columns into `keys` and `ordinals`; of equal keys, the left comes first."""
+    """Merge two sorted tables into `keys` and `ordinals`; of equal keys, the left one precedes."""
     cdef arrange_sorted left = arrange_sorted(NULL, NULL, 0, left_keys.shape[0])
     cdef arrange_sorted right = arrange_sorted(NULL, NULL, 0, right_keys.shape[0])
     check_table(left_keys.shape[0], left_ordinals.shape[0])
@@ -178,7 +175,7 @@ def keep(
     uint64_t[::1] keys_out not None,
     uint32_t[::1] ordinals_out not None,
 ):
-    """Copy the entries whose ordinal has its bit clear in `dead`; return how many."""
+    """Copy the entries of documents that are not deleted, in order; return how many were copied."""
     cdef int64_t kept
     check_table(keys.shape[0], ordinals.shape[0])
     check_table(keys_out.shape[0], ordinals_out.shape[0])
@@ -197,7 +194,7 @@ def keep(
 
 
 def directory(const uint64_t[::1] keys not None, header_bits, uint32_t[::1] out not None):
-    """Write the position of the first key at or above each header: uint32[2**header_bits + 1]."""
+    """Write the directory of sorted keys: the position of the first key at or above each header."""
     cdef const uint64_t *first = &keys[0] if keys.shape[0] else NULL
     cdef int bits
     if not 0 <= header_bits <= ARRANGE_HEADER_BITS_MAX:
@@ -212,7 +209,7 @@ def directory(const uint64_t[::1] keys not None, header_bits, uint32_t[::1] out 
 
 
 def tags(const uint64_t[::1] keys not None, header_bits, uint16_t[::1] out not None):
-    """Write the 16 bits of each key that follow its first `header_bits` bits."""
+    """Write tags: the 16 bits of each key after its first `header_bits` bits."""
     if not 0 <= header_bits <= ARRANGE_HEADER_BITS_MAX:
         limit = ARRANGE_HEADER_BITS_MAX
         raise ValueError(f"header_bits is {header_bits}, not from 0 to {limit}")
@@ -227,7 +224,7 @@ def gather(
     const uint32_t[::1] ordinals not None, uint64_t start, segments,
     uint64_t[::1] out not None
 ):
-    """Write the fingerprint of each ordinal, from arrays of the fingerprints from `start` on."""
+    """Write the fingerprint of each ordinal."""
     cdef const uint64_t[::1] segment
     cdef uint64_t stored = 0
     cdef int64_t wrong
@@ -259,7 +256,7 @@ def gather(
 
 
 def first_descent(const uint64_t[::1] keys not None):
-    """Return the position of the first key that is smaller than the key before it, or -1."""
+    """Return the position of the first key smaller than the key before it; -1 if keys ascend."""
     cdef int64_t position = -1
     if keys.shape[0]:
         with nogil:
@@ -268,7 +265,7 @@ def first_descent(const uint64_t[::1] keys not None):
 
 
 def entry_sum(const uint64_t[::1] keys not None, const uint32_t[::1] ordinals not None):
-    """Return a checksum of 64 bits of the entries of a table, which their order does not change."""
+    """Return a 64-bit checksum of the entries of a table, which does not depend on their order."""
     cdef uint64_t total = 0
     check_table(keys.shape[0], ordinals.shape[0])
     if keys.shape[0]:
@@ -295,7 +292,7 @@ cdef class Forest:
             arrange_plant(self.start, self.count)
 
     def join(self, const uint32_t[::1] left not None, const uint32_t[::1] right not None):
-        """Put left[i] and right[i] into one component, for every i."""
+        """Join the components of left[i] and right[i], for every i."""
         cdef int64_t wrong = -1
         if left.shape[0] != right.shape[0]:
             raise ValueError(f"there are {left.shape[0]} left but {right.shape[0]} right ends")
@@ -309,7 +306,7 @@ cdef class Forest:
             raise ValueError(f"number {number} is not among the {self.count} of the forest")
 
     def labels(self):
-        """Return the smallest member of each number's component: uint32[count]."""
+        """Return the smallest member of the component of each number: uint32[count]."""
         labels = np.empty(self.count, np.uint32)
         cdef uint32_t[::1] out = labels
         if self.count:
@@ -322,7 +319,7 @@ include "arrange/objects.pxi"
 
 
 def first_bytes(const uint64_t[::1] addresses not None, const int64_t[::1] lengths not None):
-    """Return the first byte of each text uint8[n], 0 of an empty one; the caller owns the texts."""
+    """Return the first byte of each text, uint8[n]; 0 where the length is not positive."""
     cdef Py_ssize_t count = addresses.shape[0]
     if lengths.shape[0] != count:
         raise ValueError(f"there are {count} addresses but {lengths.shape[0]} lengths")
@@ -337,7 +334,7 @@ def first_bytes(const uint64_t[::1] addresses not None, const int64_t[::1] lengt
 def read_ranges(
     int descriptor, const int64_t[::1] starts not None, const int64_t[::1] stops not None
 ):
-    """Return the bytes of ascending ranges of an open file, fewer if it ends in one of them."""
+    """Return the bytes from starts[i] to stops[i] of an open file, back to back."""
     cdef int64_t total = 0, got = 0
     cdef uint8_t *gap = NULL
     cdef uint8_t *out = NULL
@@ -365,7 +362,7 @@ def read_ranges(
 
 
 cdef const uint8_t *bytes_of(const uint8_t[::1] content) noexcept nogil:
-    """Return the address of the bytes; of no bytes, some valid address."""
+    """Return the address of the bytes, or some valid address if there are none."""
     return &content[0] if content.shape[0] else &NOTHING
 
 

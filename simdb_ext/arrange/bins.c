@@ -1,6 +1,6 @@
 #include "bins.h"
 
-#define BINS_BLOCK 512 /* words that are permuted at a time; their keys fit the first-level cache */
+#define BINS_BLOCK 512 /* words permuted together; their keys fit the first-level cache */
 
 static inline int64_t bin_of(uint64_t key, struct arrange_bins bins)
 {
@@ -10,7 +10,7 @@ static inline int64_t bin_of(uint64_t key, struct arrange_bins bins)
     return (int64_t)(above < last ? above : last);
 }
 
-/* Return the keys of some words, which are in `room` unless the words are keys already. */
+/* Return the keys of some words: the words themselves if nothing moves, else keys in `room`. */
 static inline const uint64_t *keys_of(const uint64_t *words, int64_t count,
                                       const struct arrange_rotations *rotations, uint64_t *room)
 {

@@ -1,7 +1,8 @@
 /* `deal`: cutting hashes of many bits into words of at most 64 bits.
 
-   A hash is read by half bytes, and a table has what each value of each half byte adds to a few
-   words.  A few hashes, for which the table does not pay, are dealt bit by bit. */
+   A hash is read by half bytes.  A table holds, for each value of each half byte, its share of a
+   few words.  If there are few hashes, building the table costs more than it saves, so their bits
+   are copied one by one. */
 
 #ifndef SIMDB_ARRANGE_DEAL_H
 #define SIMDB_ARRANGE_DEAL_H
@@ -10,11 +11,11 @@
 #include "vector.h"
 
 enum {
-    DEAL_FEW = 8,    /* hashes up to which they are dealt bit by bit */
-    DEAL_VALUES = 16 /* of a half byte */
+    DEAL_FEW = 8,    /* up to this many hashes are cut bit by bit */
+    DEAL_VALUES = 16 /* values of a half byte */
 };
 
-/* The words that are made together, one register of 32 bytes. */
+/* The words that are made together: one register of 32 bytes. */
 struct deal_words {
     uint64_t words[ARRANGE_DEAL_WORDS];
 };
@@ -36,7 +37,8 @@ static void deal_each(const uint8_t *hashes, int64_t count, const struct arrange
     }
 }
 
-/* Write what each value of each half byte, the high half of a byte first, adds to some parts. */
+/* Fill the table for parts `first` to `stop`: the share of each value of each half byte in their
+   words.  The high half of a byte precedes the low half. */
 static void deal_prepare(const struct arrange_deal *how, const uint16_t *bit, int64_t first,
                          int64_t stop, struct deal_words (*table)[DEAL_VALUES])
 {

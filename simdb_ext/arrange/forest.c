@@ -27,8 +27,7 @@ int64_t arrange_join(uint32_t *parents, int64_t count, const uint32_t *left,
         uint32_t one = find_root(parents, left[i]);
         uint32_t two = find_root(parents, right[i]);
 
-        /* A parent is never larger than its child, so one pass from the lowest number up sets all
-           labels. */
+        /* A parent is never larger than its child, so one ascending pass sets all labels. */
         if (one < two)
             parents[two] = one;
         else

@@ -8,8 +8,8 @@
 /* Make every number a component of its own: parents[i] = i. */
 void arrange_plant(uint32_t *parents, int64_t count);
 
-/* Join the components of left[i] and right[i], i = 0 .. pairs - 1.  Return -1; or the first i with
-   a number that is not below `count`, after joining the pairs before i. */
+/* Join the components of left[i] and right[i], i = 0 .. pairs - 1.  Return -1, or the first i with
+   a number that is not below `count`; the pairs before i are joined. */
 int64_t arrange_join(uint32_t *parents, int64_t count, const uint32_t *left,
                      const uint32_t *right, int64_t pairs);
 

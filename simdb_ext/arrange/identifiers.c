@@ -5,7 +5,7 @@
 #include "mix.h"
 #include "sip.h"
 
-/* Ids whose memory is requested before the first of them is used. */
+/* Ids between the request for their memory and its use. */
 #define AHEAD 64
 
 /* Return the number of the last segment that begins at or before `ordinal`, or -1. */
@@ -68,7 +68,7 @@ static int read_form(const struct arrange_segment *segment, int64_t row,
     return start <= stop && stop <= segment->size;
 }
 
-/* Request the memory that tells the id in row `row` of a segment. */
+/* Request the memory that holds the id in row `row` of a segment, or its offsets. */
 static void request(const struct arrange_segment *segment, int64_t row)
 {
     if (segment->offsets != NULL)
@@ -135,7 +135,7 @@ void arrange_gather(const struct arrange_form *forms, const int64_t *offsets, in
     }
 }
 
-/* Return whether an id is the one whose stored form is `given`. */
+/* Return whether an id has the stored form `given`. */
 static int is_same(const struct arrange_form *form, const uint8_t *given, int64_t length)
 {
     if (form->stored == NULL)
@@ -191,7 +191,7 @@ static uint64_t number_of(const uint8_t *content, int64_t i)
     return arrange_take_int(content + i * ARRANGE_FORM_BYTES + 1);
 }
 
-/* Return whether no two of `count` numbers that far apart are equal modulo 2^64. */
+/* Return whether the numbers 0, step, .. (count - 1) * step all differ modulo 2^64. */
 static int is_distinct(uint64_t step, int64_t count)
 {
     uint64_t size = (int64_t)step < 0 ? 0 - step : step;
@@ -201,7 +201,7 @@ static int is_distinct(uint64_t step, int64_t count)
 
 int arrange_are_integers(const uint8_t *content, int64_t count, struct arrange_integers *out)
 {
-    /* Signed numbers in the order of unsigned ones. */
+    /* XOR with `turn` makes signed numbers compare as unsigned ones. */
     uint64_t turn = 0, low = UINT64_MAX, high = 0, first, step;
     int is_row;
 
@@ -233,7 +233,7 @@ int arrange_are_integers(const uint8_t *content, int64_t count, struct arrange_i
 void arrange_pack(const uint8_t *content, int64_t count, struct arrange_integers how, uint8_t *out)
 {
     memset(out, 0, ARRANGE_HEAD_BYTES);
-    /* Each with a tag of 0 before it, so the first comes last. */
+    /* Each call writes a tag byte before its number; the call after it overwrites that byte. */
     arrange_put_int(out + 15, 0, how.step);
     arrange_put_int(out + 7, 0, how.first);
     out[0] = how.tag;
@@ -271,7 +271,7 @@ static int is_dead(const uint8_t *dead, int64_t dead_size, uint64_t ordinal)
     return ordinal / 8 < (uint64_t)dead_size && dead[ordinal / 8] >> ordinal % 8 & 1;
 }
 
-/* Return the place of a number in a row; its count or more if it is not there. */
+/* Return the place of a number in a row; at least the length of the row if it is not there. */
 static uint64_t place_in(const struct arrange_row *row, uint64_t number)
 {
     uint64_t apart = number - row->first, step = row->step;
@@ -318,7 +318,7 @@ void arrange_candidates(const struct arrange_bare_table *table, const uint64_t *
 
     starts[0] = 0;
     for (int64_t q = 0; q < count; q++) {
-        /* Two shifts: of 0 header bits, one shift would be by 64. */
+        /* Two shifts, because one shift by 64 is undefined: there may be 0 header bits. */
         uint64_t header = hashes[q] >> 1 >> (63 - table->header_bits);
         int64_t at = table->directory[header], stop = table->directory[header + 1];
 

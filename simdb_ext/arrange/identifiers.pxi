@@ -1,22 +1,22 @@
-"""Stored ids of documents; the second part of `_arrange.pyx`."""
+"""Stored ids of documents: the second part of `_arrange.pyx`."""
 
 from libc.stdlib cimport realloc
 from libc.string cimport memcpy
 
 
-NUMBERS = 2**64  # as many can be in a stored int
+NUMBERS = 2**64  # numbers that a stored int can hold
 
 
 cdef const uint8_t *key_of(bytes key) except? NULL:
-    """Return the start of a key of the hash of ids; NULL if it is empty."""
+    """Return the start of a key of the hash of ids, or NULL if it is empty."""
     if len(key) not in (0, ARRANGE_KEY_BYTES):
         raise ValueError(f"the key has {len(key)} bytes, not {ARRANGE_KEY_BYTES} or none")
     return <const uint8_t *> PyBytes_AS_STRING(key) if key else NULL
 
 
 def encode_ids(ids, bytes key not None=b""):
-    """Return the stored form of ids: offsets int64[n + 1], the bytes uint8, hashes uint64[n]."""
-    # A tuple cannot change while it is read, whatever methods of its members are called.
+    """Return the stored form of ids: offsets int64[n + 1], content uint8, hashes uint64[n]."""
+    # A tuple cannot change while it is read, even if methods of its members are called.
     cdef tuple given = tuple(ids)
     cdef Forms forms = Forms()
     cdef const uint8_t *secret = key_of(key)
@@ -42,7 +42,7 @@ def hash_ids(
     const int64_t[::1] offsets not None, const uint8_t[::1] content not None,
     bytes key not None=b""
 ):
-    """Return the hashes of stored forms that follow each other: uint64[n]."""
+    """Return the hashes of stored forms: uint64[n]."""
     cdef const uint8_t *secret = key_of(key)
     check_offsets(offsets, content)
     hashes = np.empty(offsets.shape[0] - 1, np.uint64)
@@ -54,7 +54,7 @@ def hash_ids(
 
 
 def decode_ids(const int64_t[::1] offsets not None, const uint8_t[::1] content not None):
-    """Return the ids, as Python objects, of stored forms that follow each other."""
+    """Return the ids of stored forms as Python objects."""
     cdef const uint8_t *stored = bytes_of(content)
     cdef Py_ssize_t i
     check_offsets(offsets, content)
@@ -65,7 +65,7 @@ def decode_ids(const int64_t[::1] offsets not None, const uint8_t[::1] content n
 
 
 def describe_ids(const uint32_t[::1] offsets not None, content not None):
-    """Return None unless all stored forms are ints, () if they are no row, or else the row."""
+    """Return the row that stored ints form, () if they form none, None if not all are ints."""
     cdef arrange_integers how
     cdef int64_t count = offsets.shape[0] - 1
     cdef bint are_of_one_tag, are_ints
@@ -84,13 +84,13 @@ def describe_ids(const uint32_t[::1] offsets not None, content not None):
 
 
 def row_at(tuple row not None, place):
-    """Return the row that begins at a place of another."""
+    """Return the row that begins at entry `place` of `row`."""
     tag, first, step = row
     return tag, (first + place * step) % NUMBERS, step
 
 
 def join_rows(tuple left, count, tuple right, length):
-    """Return what `describe_ids` says of `count` forms and then `length` others."""
+    """Return what `describe_ids` would return for `count` forms and then `length` further forms."""
     if left is None or right is None:
         return None
     if not left or not right:
@@ -111,7 +111,7 @@ def row_ids(tuple row not None, count):
 
 
 def pack_ids(const uint32_t[::1] offsets not None, content not None):
-    """Return stored forms packed; None unless they are ints with one tag."""
+    """Return stored forms packed, or None unless they are ints with one tag."""
     cdef arrange_integers how
     cdef int64_t count = offsets.shape[0] - 1
     cdef const uint8_t[::1] given
@@ -152,7 +152,7 @@ cdef class PackedIds:
 
     @property
     def forms(self):
-        """Return the stored forms of the ids, one after the other."""
+        """Return the stored forms of the ids, back to back."""
         cdef const uint8_t[::1] packed = self.packed
         content = np.empty(ARRANGE_FORM_BYTES * self.count, np.uint8)
         cdef uint8_t[::1] out = content
@@ -166,7 +166,7 @@ def find_in_rows(
     const uint64_t[:, ::1] rows not None, const int64_t[::1] offsets not None,
     const uint8_t[::1] content not None, const uint8_t[::1] dead, int64_t[::1] found not None
 ):
-    """Write to `found` the ordinal of each id that has none there and is in a row."""
+    """Write to `found` the ordinal of each id that lies in a row."""
     cdef const uint8_t *given = bytes_of(content)
     cdef const uint8_t *bits = NULL
     cdef int64_t size = 0
@@ -188,7 +188,7 @@ def candidates(
     const uint64_t[::1] hashes not None, const uint32_t[::1] directory not None,
     const uint32_t[::1] ordinals not None, const uint8_t[::1] dead
 ):
-    """Return the ordinals under the header of each hash: starts int64[n + 1], and ordinals."""
+    """Return the ordinals that may have the ids of some hashes: starts int64[n + 1], uint32[m]."""
     cdef const uint8_t *bits = NULL
     cdef int64_t size = 0
     if dead is not None:
@@ -216,7 +216,7 @@ def candidates(
 
 
 cdef bint are_long(const uint32_t[::1] offsets, int64_t size) except -1:
-    """Return whether each of the stored forms in `size` bytes is as long as that of an int."""
+    """Return whether each of the stored forms in `size` bytes has the length of a stored int."""
     cdef int64_t i, count = offsets.shape[0] - 1
     cdef bint are = count >= 0 and count * ARRANGE_FORM_BYTES == size and offsets[0] == 0
     if are:
@@ -293,11 +293,11 @@ cdef class Identifiers:
         return 0
 
     def followed_by(self, first, offsets, content):
-        """Return the same segments and one more, from the ordinal `first` on."""
+        """Return these segments and one more, whose first ordinal is `first`."""
         return Identifiers([(first, offsets, content)], earlier=self)
 
     def gather(self, const uint32_t[::1] ordinals not None):
-        """Return copies of the stored forms of `ordinals` (all present), one after the other."""
+        """Return copies of the stored forms of `ordinals`: offsets int64[n + 1], content uint8."""
         cdef Located located = self.locate(ordinals)
         content = np.empty(located.offsets[located.count], np.uint8)
         cdef uint8_t[::1] out = content
@@ -319,7 +319,7 @@ cdef class Identifiers:
         return found
 
     def find_one(self, ordinal):
-        """Return the same; None if no segment has the ordinal."""
+        """Return the id of one ordinal, or None if no segment has it."""
         cdef arrange_form form
         cdef int64_t length = 0
         cdef arrange_outcome outcome
@@ -344,7 +344,7 @@ cdef class Identifiers:
         const int64_t[::1] offsets not None,
         const uint8_t[::1] content not None,
     ):
-        """Return which of the candidates of each id has it: int64[m], -1 for none."""
+        """Return the ordinal of each id among its candidates: int64[m], -1 if none has the id."""
         check_offsets(offsets, content)
         if offsets.shape[0] != starts.shape[0] or starts[0] != 0 or not arrange_are_within(
             &starts[0], starts.shape[0] - 1, ordinals.shape[0]
@@ -384,7 +384,7 @@ cdef class Identifiers:
 
 
 cdef class Located:
-    """The addresses of some stored ids, and the offsets of their copies."""
+    """The addresses of some stored ids, and the offsets at which their copies will begin."""
 
     cdef arrange_form *forms
     cdef int64_t[::1] offsets
@@ -402,7 +402,7 @@ cdef class Located:
 
 
 cdef class Forms:
-    """Stored ids that are being written, one after the other."""
+    """Stored forms of ids that are being written, back to back."""
 
     cdef uint8_t *content
     cdef int64_t used
@@ -513,6 +513,6 @@ cdef int check_offsets(const int64_t[::1] offsets, const uint8_t[::1] content) e
     return 0
 
 
-# Last, because `simdb` imports this module, and this import may be what imports `simdb`.
+# Last, because `simdb` imports this module, and this import may itself start to import `simdb`.
 from simdb.core.checks import shown
 from simdb.core.errors import CorruptError, InputError

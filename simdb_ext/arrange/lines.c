@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 enum {
-    PARTS = 1024, /* of one call: every system allows so many */
-    AHEAD = 16    /* texts whose first bytes are on their way from memory */
+    PARTS = 1024, /* parts of one call; every system allows that many */
+    AHEAD = 16    /* texts between the request for a first byte and its use */
 };
 
 int64_t arrange_count_feeds(const uint8_t *content, int64_t size)
@@ -32,7 +32,7 @@ void arrange_first_bytes(const uint64_t *addresses, const int64_t *lengths, int6
     }
 }
 
-/* Read one range; return how many bytes there are, or -1. */
+/* Read one range; return the number of bytes read, or -1. */
 static int64_t read_range(int descriptor, int64_t start, int64_t stop, uint8_t *out)
 {
     int64_t done = 0;
@@ -49,7 +49,7 @@ static int64_t read_range(int descriptor, int64_t start, int64_t stop, uint8_t *
     return done;
 }
 
-/* Gather the ranges that one call reads, from the first on; return their number. */
+/* Gather the ranges that the next system call reads; return their number. */
 static int64_t gathered(const int64_t *starts, const int64_t *stops, int64_t count, uint8_t *out,
                         uint8_t *gap, struct iovec *parts, int *part_count)
 {
@@ -90,7 +90,7 @@ int64_t arrange_read_ranges(int descriptor, const int64_t *starts, const int64_t
                 out += stops[i] - starts[i];
             continue;
         }
-        /* The file ends here, or the call was interrupted. */
+        /* The file ends here, or the call was interrupted: read the ranges one by one. */
         for (int64_t i = first; i < next; i++) {
             int64_t own = read_range(descriptor, starts[i], stops[i], out);
 

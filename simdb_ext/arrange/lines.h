@@ -1,4 +1,4 @@
-/* Lines of files: where they end, how they begin, and ranges of them read again. */
+/* Lines of files: count them, look at their first bytes, and read ranges of them again. */
 
 #ifndef SIMDB_LINES_H
 #define SIMDB_LINES_H
@@ -6,19 +6,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Return how many line feeds there are. */
+/* Return the number of line feeds. */
 int64_t arrange_count_feeds(const uint8_t *content, int64_t size);
 
-/* Write the first byte of each of `count` texts, 0 of one whose length is not positive. */
+/* Write the first byte of each of `count` texts; 0 if its length is not positive. */
 void arrange_first_bytes(const uint64_t *addresses, const int64_t *lengths, int64_t count,
                          uint8_t *firsts);
 
-/* Ranges that are no further apart are read by one call of the system, with what is between. */
+/* Ranges with at most this many bytes between them are read, gap included, by one system call. */
 #define ARRANGE_GAP 32768
 
-/* Read ranges of an open file, which ascend, into `out`, one after the other.  Return how many
-   bytes there are; fewer than asked if the file ends in a range; -1 for an error, see errno.
-   `gap` has room for ARRANGE_GAP bytes that nobody needs. */
+/* Read ascending ranges of an open file into `out`, back to back.  Return the number of bytes read,
+   which is smaller if the file ends within a range, or -1 for an error, with its number in errno.
+   `gap` has room for ARRANGE_GAP bytes, where the bytes between ranges go. */
 int64_t arrange_read_ranges(int descriptor, const int64_t *starts, const int64_t *stops,
                             int64_t count, uint8_t *out, uint8_t *gap);
 

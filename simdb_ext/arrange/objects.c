@@ -11,13 +11,13 @@ struct scan {
     uint8_t *spare;
     const struct json_path *paths;
     int64_t path_count, stride;
-    uint32_t seen; /* paths whose field, or an object on the way to it, was there */
+    uint32_t seen; /* paths whose field, or an object on the way to it, has occurred */
     uint64_t *addresses;
     int64_t *lengths;
     uint8_t *kinds;
 };
 
-/* The paths that an object can hold; `level` is how many of their names led to it. */
+/* The paths that an object can hold; the first `level` names of each led to it. */
 struct wanted {
     uint32_t paths;
     int level;
@@ -26,10 +26,10 @@ struct wanted {
 static int scan_value(struct scan *scan, uint32_t found, struct wanted inner);
 
 /* first_special: return the place of the first quotation mark, backslash or control character among
-   PART bytes, PART if there is none. */
+   PART bytes, or PART if there is none. */
 #if CPU_X86
 
-/* Every such processor has these instructions. */
+/* Every 64-bit x86 processor has these instructions. */
 enum { PART = 16 };
 
 static inline int first_special(const uint8_t *at)
@@ -53,7 +53,7 @@ static inline int first_special(const uint8_t *at)
     memcpy(&word, at, sizeof word);
     quotes = word ^ EVERY('"');
     slashes = word ^ EVERY('\\');
-    /* The lowest mark is right; those above it need not be. */
+    /* Only the lowest mark is certain to be right. */
     marks = (((quotes - EVERY(1)) & ~quotes) | ((slashes - EVERY(1)) & ~slashes) |
              ((word - EVERY(0x20)) & ~word)) & EVERY(0x80);
     return marks ? __builtin_ctzll(marks) / 8 : PART;
@@ -61,8 +61,8 @@ static inline int first_special(const uint8_t *at)
 
 #endif
 
-/* Return the next special byte; a line feed, which is one, is at the end.  What is before it is
-   copied to `out` if there is one, which has room for JSON_SLACK bytes more. */
+/* Return the address of the next special byte; there is one, the line feed at the end.  If `out` is
+   given, copy the bytes before it there; it has room for JSON_SLACK bytes more. */
 static inline const uint8_t *next_special(const uint8_t *at, const uint8_t *end, uint8_t **out)
 {
     const uint8_t *begin = at;
@@ -115,7 +115,7 @@ static int32_t hexadecimal(const uint8_t *at, const uint8_t *end)
     return value;
 }
 
-/* Write a character in UTF-8; return how many bytes it has. */
+/* Write a character in UTF-8; return the number of its bytes. */
 static int put_character(int32_t character, uint8_t *out)
 {
     static const uint8_t heads[5] = {0, 0, 0xC0, 0xE0, 0xF0};
@@ -127,8 +127,8 @@ static int put_character(int32_t character, uint8_t *out)
     return size;
 }
 
-/* Write what the escape at a backslash means, and pass over it; return how many bytes it is, or 0
-   for none, and for half of a character beyond U+FFFF. */
+/* Write the character that an escape means, and move past it.  Return the number of bytes written,
+   or 0 for an invalid escape, including an unpaired surrogate. */
 static int take_escape(struct scan *scan, uint8_t *out)
 {
     static const uint8_t meant[256] = {['"'] = '"', ['\\'] = '\\', ['/'] = '/', ['b'] = '\b',
@@ -156,8 +156,8 @@ static int take_escape(struct scan *scan, uint8_t *out)
     return put_character(0x10000 + ((first & 0x3FF) << 10 | (second & 0x3FF)), out);
 }
 
-/* Pass over a string, whose quotation mark is behind; `start` and `length` say where its text is.
-   If it has escapes, the text is at the end of `spare`, and only taken if it is kept there. */
+/* Move past a string, from behind its opening quotation mark; write where its text is.  If it has
+   escapes, the text is written at the end of `spare`; the caller moves `spare` to keep it. */
 static int scan_string(struct scan *scan, const uint8_t **start, int64_t *length)
 {
     const uint8_t *begin = scan->at;
@@ -191,8 +191,8 @@ static int64_t skip_digits(struct scan *scan)
     return scan->at - start;
 }
 
-/* Pass over a number; return how many digits it has if it is a whole one, JSON_NUMBER for others,
-   and 0 for what is none. */
+/* Move past a number.  Return the number of digits if it is whole, JSON_NUMBER for other numbers,
+   and 0 if it is invalid. */
 static int64_t scan_number(struct scan *scan)
 {
     const uint8_t *start = scan->at;
@@ -229,7 +229,7 @@ static int skip_word(struct scan *scan, const char *word, int64_t size)
     return 1;
 }
 
-/* Find which of the wanted paths a name ends, and which go on from it. */
+/* Return the wanted paths that end at a name; write to `going_on` the paths that continue there. */
 static uint32_t paths_at(const struct scan *scan, struct wanted wanted, const uint8_t *name,
                          int64_t size, uint32_t *going_on)
 {
@@ -249,7 +249,7 @@ static uint32_t paths_at(const struct scan *scan, struct wanted wanted, const ui
     return ended;
 }
 
-/* Pass over the name of a field and the colon; `name` and `size` say what it is. */
+/* Move past the name of a field and its colon; write where the name is. */
 static int scan_name(struct scan *scan, const uint8_t **name, int64_t *size)
 {
     if (!skip_byte(scan, '"') || !scan_string(scan, name, size))
@@ -261,7 +261,7 @@ static int scan_name(struct scan *scan, const uint8_t **name, int64_t *size)
     return 1;
 }
 
-/* Pass over an object whose brace is behind. */
+/* Move past an object, from behind its opening brace. */
 static int scan_object(struct scan *scan, struct wanted wanted)
 {
     const uint8_t *name;
@@ -278,7 +278,7 @@ static int scan_object(struct scan *scan, struct wanted wanted)
             return 0;
         ended = paths_at(scan, wanted, name, size, &going_on);
         if ((ended | going_on) & scan->seen)
-            return 0; /* a name that comes twice */
+            return 0; /* the field occurs twice */
         if (!scan_value(scan, ended, (struct wanted){going_on, wanted.level + 1}))
             return 0;
         scan->seen |= ended | going_on;
@@ -287,8 +287,8 @@ static int scan_object(struct scan *scan, struct wanted wanted)
     return skip_byte(scan, '}');
 }
 
-/* Pass over an object or a list in which nothing is wanted, without recursion: there can be very
-   many inside each other. */
+/* Move past an object or a list that holds no wanted field.  No recursion, because nesting can be
+   very deep. */
 static int skip_nested(struct scan *scan)
 {
     uint64_t are_objects[JSON_DEPTH / 64];
@@ -327,7 +327,7 @@ static int skip_nested(struct scan *scan)
     return 1;
 }
 
-/* Note where the value of the paths `found` is. */
+/* Note where the value of the paths `found` is; return 0 if its kind is refused. */
 static int note(struct scan *scan, uint32_t found, enum json_kind kind, const uint8_t *start,
                 int64_t length)
 {
@@ -343,7 +343,7 @@ static int note(struct scan *scan, uint32_t found, enum json_kind kind, const ui
     return 1;
 }
 
-/* Pass over a value, of the paths `found`; paths of `inner` go on if it is an object. */
+/* Move past the value of the paths `found`; the paths `inner` continue in it if it is an object. */
 static int scan_value(struct scan *scan, uint32_t found, struct wanted inner)
 {
     const uint8_t *start = scan->at;

@@ -1,8 +1,8 @@
-# Lines of objects of JSON, and the values of some of their fields.
+# JSON lines, and the values of some of their fields.
 
 
 cdef class Paths:
-    """Paths of fields for C; the names are those of `held`."""
+    """Paths of fields for C; their names belong to `held`."""
 
     cdef list held
     cdef uint64_t[::1] memory
@@ -38,7 +38,7 @@ cdef class Paths:
 
 
 def count_lines(bytes content not None):
-    """Return how many line feeds there are."""
+    """Return the number of line feeds."""
     cdef const uint8_t[::1] given = content
     cdef int64_t count = 0
     if given.shape[0]:
@@ -48,7 +48,7 @@ def count_lines(bytes content not None):
 
 
 def scan_objects(bytes content not None, texts, others):
-    """Return where the values at some paths are in lines that each hold an object of JSON."""
+    """Find values of given fields in JSON lines; each line holds one object."""
     cdef Paths paths = Paths(texts, others)
     cdef const uint8_t[::1] given = content
     cdef int64_t count = 0
@@ -79,7 +79,7 @@ def values_at(
     const int64_t[::1] lengths not None,
     const uint8_t[::1] kinds not None,
 ):
-    """Return the values of one path, as `scan_objects` describes them."""
+    """Return the values at one path, as `scan_objects` describes them."""
     cdef Py_ssize_t i, count = addresses.shape[0]
     cdef list values = [None] * count
     cdef const char *start
@@ -95,7 +95,7 @@ def values_at(
 
 
 def bytes_at(const uint64_t[::1] addresses not None, const int64_t[::1] lengths not None):
-    """Return the bytes at some addresses, one after the other; nothing for a negative length."""
+    """Return the bytes at some addresses, back to back: uint8; a negative length counts as 0."""
     cdef Py_ssize_t i, count = addresses.shape[0]
     cdef int64_t at = 0
     if lengths.shape[0] != count:

@@ -91,7 +91,7 @@ static int64_t keep_each(const uint64_t *keys, const uint32_t *ordinals, int64_t
 
         if (ordinal >> 3 >= dead_size)
             return -1;
-        /* Always written, but counted only if the document lives: no branch to mispredict. */
+        /* Always write, but count only living documents: this leaves no branch to mispredict. */
         keys_out[kept] = keys[i];
         ordinals_out[kept] = ordinal;
         kept += ~dead[ordinal >> 3] >> (ordinal & 7) & 1;
@@ -104,9 +104,9 @@ static int64_t keep_each(const uint64_t *keys, const uint32_t *ordinals, int64_t
 #define KEEP_LANES 16
 #define KEEP_BYTES_MAX ((int64_t)1 << 29) /* bytes of `dead` that cover all ordinals */
 
-/* Return a mask of those of 16 ordinals whose bit in `dead` is clear; all of them have a bit.  The
-   gather reads four bytes at once, so for the last three bytes of `dead` it begins earlier and the
-   shift is larger. */
+/* Return a mask of the lanes of 16 ordinals whose bit in `dead` is clear; each has a bit.  The
+   gather reads four bytes at once.  For the last three bytes of `dead` it therefore begins earlier
+   and shifts further. */
 static inline __mmask16 keep_living(__m512i ordinals, const uint8_t *dead,
                                     int64_t dead_size)
 {
@@ -128,7 +128,7 @@ static int64_t keep(const uint64_t *keys, const uint32_t *ordinals,
         dead_size = KEEP_BYTES_MAX;
     if (dead_size < 4)
         return keep_each(keys, ordinals, count, dead, dead_size, keys_out, ordinals_out);
-    /* Whole registers are stored, never beyond the entries that have been read. */
+    /* Whole registers are stored, but never beyond the entries that have been read. */
     for (; i + KEEP_LANES <= count; i += KEEP_LANES) {
         __m512i low = _mm512_loadu_si512(keys + i);
         __m512i high = _mm512_loadu_si512(keys + i + 8);

@@ -1,6 +1,6 @@
 #include "variants.h"
 
-/* For each turn to the left, collect the target bits of the bits that move by that turn. */
+/* For each rotation to the left, collect the targets of the bits that it moves. */
 static void collect(uint64_t mask, uint64_t by_turn[ARRANGE_WORD_BITS])
 {
     int target = ARRANGE_WORD_BITS - 1;

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-#define SORT_FEW 32           /* entries; this many or fewer are sorted by insertion */
+#define SORT_FEW 32           /* entries; up to this many are sorted by insertion */
 #define SORT_CACHED (1 << 16) /* entries; both copies take 1.5 MiB, about the second-level cache */
 #define SORT_AIM (1 << 13)    /* entries that a bin should have */
 #define SORT_BITS_MIN 4
-#define SORT_BITS_MAX 8 /* with more bits the bins take more cache lines and pages than there are */
+#define SORT_BITS_MAX 8 /* more bits need more cache lines and pages than the processor can hold */
 #define SORT_BINS_MAX (1 << SORT_BITS_MAX)
 #define SORT_DIGIT 8
 #define SORT_DIGITS (1 << SORT_DIGIT)
@@ -31,8 +31,8 @@ static inline void sort_copy(struct sort_part from, struct sort_part to, int64_t
     memcpy(to.ordinals, from.ordinals, (size_t)count * sizeof *to.ordinals);
 }
 
-/* Return how many low bits are not equal in all keys, or 0 if the keys are sorted.  `bits` is known
-   to be enough; the loop ends as soon as unsorted keys turn out to need all of them. */
+/* Return the number of low bits in which keys differ, or 0 if the keys are sorted.  `bits` is known
+   to be enough; the loop ends as soon as unsorted keys need all of them. */
 static int sort_bits(const uint64_t *keys, int64_t count, int bits)
 {
     uint64_t differing = 0;
@@ -94,7 +94,7 @@ static inline void sort_scatter(struct sort_part from, struct sort_part to, int6
     }
 }
 
-/* Sort by two digits from bit `shift` up: by the lower digit into `spare`, by the upper digit
+/* Sort by two digits from bit `shift` up: by the lower digit into `spare`, then by the upper digit
    back. */
 static void sort_digits(struct sort_part part, struct sort_part spare, int64_t count, int shift)
 {
@@ -112,8 +112,8 @@ static void sort_digits(struct sort_part part, struct sort_part spare, int64_t c
     sort_scatter(spare, part, count, shift + SORT_DIGIT, high);
 }
 
-/* Return whether a long run of sorted entries agrees from bit `shift` up: surely 1 if a run has 3/2
-   SORT_FEW entries, surely 0 if none has more than SORT_FEW. */
+/* Return whether many neighbours among sorted entries agree from bit `shift` up: certainly 1 if 3/2
+   SORT_FEW entries agree, certainly 0 if no more than SORT_FEW do. */
 static int sort_has_group(const uint64_t *keys, int64_t count, int shift)
 {
     for (int64_t i = SORT_FEW; i < count; i += SORT_FEW / 2)
@@ -256,11 +256,11 @@ void arrange_directory(const uint64_t *keys, int64_t count, int header_bits, uin
     }
 }
 
-/* With fewer entries than this left on one side, the place of each is found by binary search in the
-   other side. */
+/* When one side has fewer entries than this, binary search in the other side finds the place of
+   each. */
 #define MERGE_FEW 32
 
-/* The part of the output that is not written yet. */
+/* The part of the output that is still unwritten. */
 struct gap {
     uint64_t *keys;
     uint32_t *ordinals;
@@ -276,9 +276,9 @@ static inline uint64_t choose(int is_one, uint64_t one, uint64_t other)
     return other ^ ((one ^ other) & -(uint64_t)is_one);
 }
 
-/* Write the `steps` smallest and the `steps` largest entries of both tables.  The two chains of
-   dependent loads are independent of each other, so the processor works on both at once.  Each side
-   has at least twice as many entries as steps, so neither runs out. */
+/* Write the `steps` smallest and the `steps` largest entries of both tables.  Each end is a chain
+   of dependent loads, but the two chains are independent, so the processor works on both at once.
+   Each side has at least 2 * steps entries, so neither runs out. */
 static void merge_ends(struct arrange_sorted *left, struct arrange_sorted *right, int64_t steps,
                        struct gap *out)
 {
@@ -308,8 +308,8 @@ static void merge_ends(struct arrange_sorted *left, struct arrange_sorted *right
     out->stop -= steps;
 }
 
-/* Return the position of the first entry of `table` whose key is above `key`, or, unless
-   `is_above`, at least `key`. */
+/* Return the position of the first entry of `table` whose key is at least `key`; above `key` if
+   `is_above`. */
 static int64_t search(const struct arrange_sorted *table, uint64_t key, int is_above)
 {
     int64_t start = table->start, stop = table->stop;

@@ -12,8 +12,8 @@
 
 /* A permutation of the bits of a word as a few rotations: the result is the OR of the word rotated
    left by turns[i] and masked with targets[i].  The bits of a block move together, so a table needs
-   few rotations, and each rotation handles as many words at once as there are lanes.  The
-   instruction of x86 that gathers bits handles one word and is slow on some processors. */
+   few rotations, and one instruction rotates a word in every lane.  The instruction of x86 that
+   gathers bits handles one word, and is slow on some processors. */
 struct arrange_rotations {
     int count;
     int turns[ARRANGE_WORD_BITS];
@@ -27,18 +27,18 @@ struct arrange_rotations arrange_leading(uint64_t mask);
 /* Return the inverse of arrange_leading(mask). */
 struct arrange_rotations arrange_trailing(uint64_t mask);
 
-/* How hashes of many bits are cut into parts: part p is a word whose highest bits are the next
+/* A way to cut hashes of many bits into parts: part p is a word whose highest bits are the next
    sizes[p] bits of `order`.  Bit 0 is the highest of the first byte. */
 struct arrange_deal {
     int64_t width; /* bytes of a hash */
     int64_t parts;
-    const uint16_t *order; /* of all bits: numbers below 8 * width */
-    const uint8_t *sizes;  /* at most ARRANGE_WORD_BITS each, 8 * width in all */
+    const uint16_t *order; /* 8 * width numbers of bits, each below 8 * width */
+    const uint8_t *sizes;  /* at most ARRANGE_WORD_BITS each; their sum is 8 * width */
 };
 
 enum { ARRANGE_DEAL_WORDS = 4 }; /* parts that are made together */
 
-/* Return how many bytes of scratch memory `deal` needs for hashes of this width. */
+/* Return the bytes of scratch memory that `deal` needs for hashes of this width. */
 static inline size_t arrange_deal_scratch(int64_t width)
 {
     return (size_t)width * 2 * 16 * ARRANGE_DEAL_WORDS * sizeof(uint64_t);
@@ -54,9 +54,9 @@ struct arrange_operations {
     void (*permute)(const uint64_t *words, int64_t count,
                     const struct arrange_rotations *rotations, uint64_t *out);
 
-    /* Copy, in order, the entries of a table whose ordinal has its bit clear in `dead`, so those of
-       documents that are not deleted: bit ordinal & 7 of byte ordinal >> 3.  Return how many were
-       copied; or -1 if an ordinal lies beyond dead[dead_size], and then the output holds anything.
+    /* Copy, in order, the entries whose ordinal has its bit clear in `dead`, that is, which are not
+       deleted.  Ordinal o is bit o & 7 of byte o >> 3.  Return the number of copied entries; or -1,
+       with arbitrary output, if an ordinal is beyond the `dead_size` bytes.
 
        The output has room for `count` entries and may be the input itself. */
     int64_t (*keep)(const uint64_t *keys, const uint32_t *ordinals, int64_t count,
@@ -67,14 +67,14 @@ struct arrange_operations {
        keys ascend. */
     int64_t (*descent)(const uint64_t *keys, int64_t count);
 
-    /* Return the checksum of the entries of a table, which does not depend on their order: the sum
-       of all entries. Each counts as key + (low + a * ordinal) * (high + b * ordinal), where low
-       and high are the halves of its key, a and b are ENTRY_SUM_LOW and ENTRY_SUM_HIGH, the two
-       factors are taken modulo 2^32 and all else modulo 2^64. The sum of two tables is the sum of
-       their sums. */
+    /* Return the checksum of the entries of a table: the sum of all entries in any order.
+       An entry counts as key + (low + a * ordinal) * (high + b * ordinal).  The halves of its key
+       are low and high, a is ENTRY_SUM_LOW, b is ENTRY_SUM_HIGH.  The two factors are taken modulo
+       2^32, everything else modulo 2^64.  The sum of two tables is the sum of their sums. */
     uint64_t (*entry_sum)(const uint64_t *keys, const uint32_t *ordinals, int64_t count);
 
-    /* Write part p of hash i to out[p * count + i], bits without a place in it 0. */
+    /* Write part p of hash i to out[p * count + i]; the low bits that a part does not fill are 0.
+       */
     void (*deal)(const uint8_t *hashes, int64_t count, const struct arrange_deal *how,
                  void *scratch, uint64_t *out);
 };
@@ -82,8 +82,8 @@ struct arrange_operations {
 /* The variant in use: the scalar one, until the Python module selects the fastest at import. */
 extern const struct arrange_operations *arrange_operations;
 
-/* Return variant number `index` of those that this processor can run, the slowest first; NULL
-   beyond the last. */
+/* Return variant number `index` among the variants that this processor can run, in ascending order
+   of speed; NULL beyond the last. */
 const struct arrange_operations *arrange_variant(size_t index);
 
 #endif
