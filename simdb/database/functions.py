@@ -514,8 +514,8 @@ def similarities(
         return _of_fingerprints(left, right)
     if not isinstance(right, Signatures) or not isinstance(left, Signature | Signatures):
         raise InputError(
-            "similarities needs a Signature or Signatures, and Signatures, as simdb.signature and"
-            " simdb.signatures make, or a Fingerprint or Fingerprints, and Fingerprints, not"
+            "similarities compares a Signature or Signatures with Signatures, as simdb.signatures"
+            " makes them, or a Fingerprint or Fingerprints with Fingerprints, got"
             f" {describe(left)} and {describe(right)}"
         )
     if not isinstance(left, Signature):
@@ -673,7 +673,7 @@ def _of_fingerprints(left: Fingerprint | Fingerprints, right: Fingerprints) -> F
 
 def _check_counts(left: int, right: int, noun: str) -> None:
     if left != right:
-        raise InputError(f"left has {left} {noun} and right {right}; give as many, or one")
+        raise InputError(f"left has {left} {noun} and right {right}; give equal numbers, or one")
 
 
 def _sketch_of(sketch: Any, kind: type[Kind]) -> Kind:

@@ -594,7 +594,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
         condition, values = parted(self._store.options, where)
         if condition is not None:
             raise InputError(
-                "where= of a claim takes values of fields, such as {'tenant': 't7'}, no function"
+                "where= of a claim takes values of fields, such as {'tenant': 't7'}, not a function"
             )
         return values
 

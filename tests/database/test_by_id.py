@@ -69,7 +69,9 @@ def test_comparing_no_pairs_gives_empty_arrays_and_what_is_no_pair_is_refused(fi
     found = filled.compare([], [])
 
     assert (len(found), found.distance.dtype, found.similarity.dtype) == (0, np.uint8, np.float32)
-    with pytest.raises(simdb.InputError, match="left and right must have as many ids, got 2 and 1"):
+    with pytest.raises(
+        simdb.InputError, match="left and right must have equal numbers of ids, got 2 and 1"
+    ):
         filled.compare(["a", "a"], ["a"])
     with pytest.raises(simdb.NotFoundError, match="'wolf'"):
         filled.compare(["a"], ["wolf"])

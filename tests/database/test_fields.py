@@ -251,7 +251,7 @@ def test_a_claim_sees_only_its_tenant_and_needs_it_in_its_metadata():
                 database.add_if_new("x", 9, metadata, where=other)
             with pytest.raises(simdb.InputError, match="document 'x' has other values"):
                 database.add_many_if_new(["y", "x"], [8, 9], [other, metadata], where=other)
-        with pytest.raises(simdb.InputError, match="no function"):
+        with pytest.raises(simdb.InputError, match="not a function"):
             database.add_if_new("x", 9, other, where=lambda metadata: True)
         assert [*database] == [*"abe"]
 
@@ -459,7 +459,7 @@ def test_a_where_without_fields_is_to_be_left_out():
             lambda: database.add_if_new("a", 1, where={}),
         ):
             with pytest.raises(
-                simdb.InputError, match=r"got \{\}; to ask for none, leave where= out"
+                simdb.InputError, match=r"got \{\}; to set no condition, leave out where="
             ):
                 ask()
 

@@ -175,7 +175,7 @@ def test_texts_choose_by_their_exact_similarity(open_database, sketch):
         ({"vectors": {}, "texts": {}}, "by vectors or by texts, not by both"),
         ({"vectors": np.zeros((3, 4))}, "vectors must be a mapping from id"),
         ({"vectors": lambda ids: [[1.0] * DIMENSIONS]}, "returned 1 vectors"),
-        ({"vectors": lambda ids: [[1.0] * 3] * len(ids)}, "as many in each"),
+        ({"vectors": lambda ids: [[1.0] * 3] * len(ids)}, "of equal length"),
     ],
     ids=["both", "an array", "too few", "other dimensions"],
 )

@@ -142,7 +142,9 @@ def test_both_can_be_written_afterwards_and_the_next_upgrade_waits_until_the_old
         with simdb.open(each, "w") as database:
             database.insert("new", 5)
         assert_sound(each)
-    with pytest.raises(simdb.ExistsError, match=r"db is upgraded already; remove .*db\.old, the d"):
+    with pytest.raises(
+        simdb.ExistsError, match=r"db is upgraded already; remove .*db\.old, the old"
+    ):
         simdb.upgrade(path)
     shutil.rmtree(f"{path}.old")
 

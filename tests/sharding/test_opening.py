@@ -119,7 +119,10 @@ def test_check_names_a_shard_that_holds_other_documents_than_the_set_was_finishe
     ids = sharded.corpus()[0]
     numbers = simdb.shard_of(ids, SHARDS).tolist()
     own, foreign = [[id for id, at in zip(ids, numbers, strict=True) if at == n] for n in (1, 2)]
-    changes = {"belongs to shard-00002 of 4": foreign[0], "documents are not those": own[-1]}
+    changes = {
+        "belongs to shard-00002 of 4": foreign[0],
+        "documents changed after finish_sharded": own[-1],
+    }
 
     for message, added in changes.items():
         with simdb.open(path / "shard-00001", "w") as shard:

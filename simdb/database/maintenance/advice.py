@@ -77,7 +77,7 @@ def advice_on_place(path: str) -> Iterator[Advice]:
         yield Advice(
             "file system",
             f"{path} lies in memory ({kind})",
-            "the database is lost when the machine stops, whatever its durability",
+            "the database is lost when the machine stops, even with durability='full'",
             f"simdb copy {path} TARGET, with TARGET on a disk",
         )
 

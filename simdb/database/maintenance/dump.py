@@ -247,7 +247,7 @@ def upgrade(path: str | os.PathLike[str], python: str | None, progress: Progress
             shutil.rmtree(old)
         elif os.path.lexists(kept) and not os.path.lexists(made):
             raise errors.ExistsError(
-                f"{place} is upgraded already; remove {old}, the database of before, if not needed"
+                f"{place} is upgraded already; remove {old}, the old database, if not needed"
             )
         if shutil.disk_usage(place).free < size:
             raise errors.FullError(f"{place} needs {size} free bytes on its disk; nothing changed")
@@ -270,7 +270,7 @@ def _upgraded(place: str, python: str, directory: str, progress: Report) -> None
             raise errors.FormatError(f"{place} was not upgraded: {reason}") from error
     with closing(open_store(directory, "r", None, Access("none", None, None, ()))) as store:
         for finding in check(store, deep=False):
-            raise errors.CorruptError(f"what was made of {place} is damaged, try again: {finding}")
+            raise errors.CorruptError(f"the upgrade of {place} is damaged, try again: {finding}")
     os.rename(os.path.join(directory, storage.DATA_FILE), os.path.join(directory, storage.NEW_FILE))
     for name in storage.LOCKS:
         os.unlink(os.path.join(directory, name))
@@ -487,5 +487,5 @@ class _Filling:
         for at in sorted({*known.tolist(), *again}):
             stored = batch.content[batch.offsets[at] : batch.offsets[at + 1]].tobytes()
             raise errors.CorruptError(
-                f"{self._place}, or one before it, has an id a second time: {stored!r}"
+                f"{self._place} has the id of an earlier document again: {stored!r}"
             )

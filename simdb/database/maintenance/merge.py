@@ -52,7 +52,7 @@ def _check_fits(store: Store, other: Store) -> None:
     differing = [each for each in every if each.startswith("sketch") and ORDER not in each]
     own, its = read_resources(store.environment), read_resources(other.environment)
     if own.stop_words != its.stop_words:
-        differing.append("the stored stop words are others")
+        differing.append("the stored stop words differ")
     for name in ("passages", "features"):
         if getattr(store.options, name) and not getattr(other.options, name):
             differing.append(f"{name} is True, not False, and {name} are made of texts")

@@ -179,7 +179,7 @@ def idf_loss(table: IdfTable | None, problem: str) -> salvage.Loss:
     then = (
         "texts cannot be read until set_idf gives the database an equal table"
         if table is None
-        else "the other features weigh from now on what unknown ones do"
+        else "its lost features weigh like unknown ones from now on"
     )
     return salvage.Loss(f"{problem}; documents keep their sketches, but {then}", 0, 0, False)
 
@@ -435,7 +435,7 @@ def rescue(path: str, problem: Error, *, drop_damaged: bool, **asked: Any) -> Re
                     files.put_in_place(copy)
             finally:
                 store.close()
-            said = f"the data file was made anew of what its pages hold: {problem}"
+            said = f"the data file was made again from what its pages hold: {problem}"
             notes = tuple(each.replace(store.environment.path, path) for each in made.notes)
             return replace(
                 made,
@@ -459,7 +459,7 @@ def _settings(
         if not has_documents:
             raise problem
         raise CorruptError(
-            f"{path} has lost its options, without which no document can be told; restore it from"
+            f"{path} has lost its options, without which documents cannot be read; restore it from"
             f" a copy or a dump: {problem}"
         ) from problem
     manifest = remains.value(layout.MANIFEST, layout.MANIFEST_KEY)

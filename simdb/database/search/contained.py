@@ -106,17 +106,17 @@ def question_of(store: Store, question: Question, *, is_of_many: bool) -> Contai
     contained, texts = question.contained, question.texts
     if question.verify is not None:
         raise OptionError(
-            "verify= has no meaning beside contained=: texts= measures it, without texts= it is"
-            " estimated; leave out verify="
+            "verify= does not apply to contained=, which texts= measures and grains estimate; leave"
+            " out verify="
         )
     if contained is None:
-        raise OptionError("texts= measures how much of a query documents have: give contained=")
+        raise OptionError("texts= measures containment: give contained= as well")
     checks.share("contained", contained)
     given = [name for name in OTHERS if getattr(question, name) is not None]
     if given:
         raise OptionError(
-            f"{given[0]}= has no meaning beside contained=, which looks for shared passages; give"
-            " one of the two"
+            f"{given[0]}= does not apply to contained=, which looks for shared passages; give one"
+            " of the two"
         )
     is_known = texts is not None or store.options.texts
     read = reader_of(texts, store.options) if is_known else None
@@ -497,7 +497,7 @@ def _measured_pairs(state: State, question: ContainedQuestion) -> Iterator[tuple
         if any(text is None for text in texts):
             missing = next(at for at, text in enumerate(texts) if text is None)
             (id,) = state.identifiers(part).decode(part[missing : missing + 1])
-            raise InputError(f"texts= has no text of {id!r}; find_all needs the text of each left")
+            raise InputError(f"texts= has no text of {id!r}; find_all needs all texts")
         offsets, words = question.winnower.words(texts, errors="replace")
         lefts, rights, values = [], [np.empty(0, np.uint32)], [np.empty(0)]
         for at, ordinal in enumerate(part.tolist()):

@@ -53,7 +53,7 @@ def parted(options: Options, where: Any) -> tuple[Condition | None, FieldValues]
         raise InputError(
             "where must be a function of the metadata, such as lambda metadata: ..., or the values"
             f" of fields, such as {{'tenant': 't7'}}, got {shown(where)}"
-            f"{'; to ask for none, leave where= out' if is_empty else ''}"
+            f"{'; to set no condition, leave out where=' if is_empty else ''}"
         )
     fields, values = options.fields, []
     for field, value in where.items():

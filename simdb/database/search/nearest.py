@@ -182,9 +182,9 @@ def _of_length_one(vectors: Sequence[Any], width: int | None = None) -> F32:
         if width not in (None, every.shape[-1]):
             raise ValueError(f"{every.shape[-1]} and {width}")
     except (TypeError, ValueError) as error:
-        raise InputError(f"vectors must be of numbers, as many in each: {error}") from error
+        raise InputError(f"vectors must be numeric and of equal length: {error}") from error
     if len(every) and every.ndim != 2:
-        raise InputError(f"a vector has one axis, but one of a document has {every.ndim - 1}")
+        raise InputError(f"the vector of a document must have one axis, got {every.ndim - 1}")
     lengths = np.linalg.norm(every, axis=-1, keepdims=True)
     every /= np.where(lengths > 0, lengths, 1)
     return every

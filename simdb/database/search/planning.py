@@ -176,8 +176,8 @@ def _smallest(plan: Plan, problem: Problem[Any], options: Options, scale: Scale)
     if preferred(criterion, [plan, found]) is plan:
         when += f" where {little} fit into memory and {large} do not"
     choice = (
-        f"it takes {little} where the tables of these options take {large}; beside {plan.method} in"
-        f" these it {when}"
+        f"it takes {little} where the tables of these options take {large}; compared with"
+        f" {plan.method} in these, it {when}"
     )
     reason = f"with blocks=1, leading=1 and store_volatility=False, {found.reason}"
     return replace(found, reason=reason, choice=choice)

@@ -373,7 +373,7 @@ def _store(database: Database, documents: Iterator[Documents], threads: int) -> 
         if count + len(batch) > ORDINALS_MAX:
             raise FullError(
                 f"pairs and clusters are found among at most {ORDINALS_MAX} documents of all shards"
-                " together; choose fewer by a filter (where), or find those of each shard alone"
+                " together; choose fewer with where=, or search each shard alone"
             )
         write.write_state.store_batch(store, batch, metadata, threads)
 

@@ -182,7 +182,7 @@ class Shards:
             return str(error)
         if found == entry:
             return ""
-        return "the documents are not those that the set was finished with"
+        return "the documents changed after finish_sharded"
 
     def _shard(self, number: int) -> OpenShard:
         """Return a shard; raise its error if it is skipped."""

@@ -70,7 +70,7 @@ def as_lists(left: Any, right: Any) -> tuple[list[Any], list[Any]]:
     first, second = as_list(left, "ids"), as_list(right, "ids")
     if len(first) != len(second):
         raise InputError(
-            f"left and right must have as many ids, got {len(first)} and {len(second)}"
+            f"left and right must have equal numbers of ids, got {len(first)} and {len(second)}"
         )
     return first, second
 

@@ -75,7 +75,7 @@ def arriving_in(
         left_out = None, state.codes(), state.wanted(values)
         for at in taken[is_deleted(left_out, existing[taken].astype(np.uint32))].tolist():
             raise ExistsError(
-                f"the id {shown(ids[at])} is that of a document with other values of fields than"
+                f"the id {shown(ids[at])} belongs to a document with other values of fields than"
                 " where= says; choose ids that differ between tenants"
             )
     if len(taken) and rule == ERROR:
@@ -126,7 +126,7 @@ def check_claimed(state: State, given: Arriving, values: FieldValues) -> None:
     for at in np.flatnonzero(((codes != wanted) & (wanted != ANY_CODE)).any(axis=1)).tolist():
         raise InputError(
             f"document {ids[at]!r} has other values of fields in its metadata than where= says, so"
-            " later claims would not see it; give both the same"
+            " later claims would not see it; give equal values"
         )
 
 
