@@ -30,9 +30,9 @@ ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[a-zA-Z]\w{1,30});", re.
 WORD = re.compile(r"[^\W\d_]+")
 FOREIGN = re.compile(r"(?<![^\W\d_])[A-Za-z]*[^\W\d_A-Za-z][^\W\d_]*")  # a word not in ASCII
 CODES = 1 << 17  # all characters that change have smaller code points
-# Bits of kinds of characters: SINGLE changes in any text, LATIN is a Latin letter.  For each script
-# there is a bit for its letters, for its letters without a Latin look-alike (SURE), and for Latin
-# letters without a look-alike in it (SURE_LATIN).
+# Bits of kinds of characters: SINGLE changes in any text, LATIN is a Latin letter.  Each script has
+# a bit for its letters (LETTER), one for letters that look like no Latin letter (SURE), and one for
+# Latin letters that look like none of its own (SURE_LATIN).
 SINGLE, LATIN, LETTER, SURE, SURE_LATIN = 1, 1 << 7, 8, 16, 24
 
 

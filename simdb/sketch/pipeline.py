@@ -1,11 +1,11 @@
-"""The pipeline: takes texts and tokens through the steps of a `TextSketch` to weights or minima.
+"""The pipeline: the steps of a `TextSketch` from texts and tokens to weights or minima.
 
     markup, normalisation, tokeniser      in Python, if the options ask for them
     unit, case, stop words, stems, shingles, weighting      in the kernel
 
 A step that needs an optional package loads it with the first text.  So a database can be opened
-without the package and can answer whatever needs no new text.  What stemmers and lists of stop
-words provide is stored in a new database, which later warns of other versions.
+without the package, and can answer queries without a new text.  A new database stores the list of
+stop words and the versions of packages, and later warns of other versions.
 """
 
 import warnings
@@ -40,7 +40,7 @@ from simdb.sketch.normalisation import (
 Projected = tuple[Array, I64]  # weights, numbers of features
 # Offsets, hashes and counts of distinct features.
 Counted = tuple[I64, U64, U32]
-# How many parts each text has, the key of each part, and its number of words.
+# The number of parts of each text, the key of each part, and its number of words.
 Parts = tuple[I64, U64, I64]
 # Offsets and hashes of words.
 Words = tuple[I64, U64]
@@ -48,43 +48,43 @@ Idf = tuple[U64, U32, int]  # entries, directory and default of an IDF table
 Minima = tuple[U32, I64]  # minima, numbers of features
 # A family of permutations of MinHash: its name, multipliers and increments.
 Family = tuple[str, U64, U64]
-Signing = tuple[Family, int]  # and how many bits a feature has
+Signing = tuple[Family, int]  # a family, and the bits of a feature
 Stem = Callable[[list[str]], list[str]]
 
 ERRORS = ("strict", "replace")
 NO_RESOURCES = Resources()
-# What depends on the version of each package, by the name under which the version is stored.
+# Names under which versions of packages are stored, and what depends on each version.
 SNOWBALL = "Snowball"
 PARSER = "selectolax"
 CONCERNS = {SNOWBALL: "the stems of words", PARSER: "the text of HTML pages"}
 REMEDY = "pip install snowballstemmer stop-words"
-# If this module is installed, `snowballstemmer` hands out its compiled stemmers.
+# If this module is installed, `snowballstemmer` returns its compiled stemmers.
 COMPILED_STEMMERS = "Stemmer"
 
 
 class Step(Protocol):
-    """A step that turns each document into another one."""
+    """A step that converts documents."""
 
     def apply(self, documents: Sequence[Any], *, replace: bool, start: int) -> Sequence[Any]:
         """Return the documents after this step; error messages number them from `start`."""
 
 
 class Pipeline:
-    """The way of texts and lists of tokens to weights, counted features or minima, by one sketch.
+    """A converter of texts and lists of tokens to weights, counted features or minima.
 
-    Its methods take documents of one kind, "text" or "tokens", and number them in error messages
-    from `start`.  With `replace`, invalid Unicode becomes U+FFFD instead of raising InputError.
+    Its methods take documents of one kind, "text" or "tokens"; error messages number documents from
+    `start`.  With `replace`, invalid Unicode becomes U+FFFD instead of raising InputError.
     """
 
     def __init__(self, options: TextSketch, resources: Resources, allowed: Collection[Any]) -> None:
-        """Take documents through the steps of `options`.
+        """Convert documents by the steps of `options`.
 
-        `resources`: what a database has stored of packages.  `allowed`: names of tokenisers that
-        may be imported, and a `TokenHash` with its function.
+        `resources`: the stop words and versions that a database has stored.  `allowed`: names of
+        tokenisers that may be imported, and a `TokenHash` with its function.
         """
         self._options = options
         given = getattr(options, "hash", None)
-        # Stored options have a hash without its function, which came when the database was opened.
+        # Stored options have a hash without its function, which is given when a database is opened.
         self._hash: TokenHash | None = next((each for each in allowed if each == given), given)
         self._resources = resources
         self._allowed = frozenset(allowed)
@@ -98,7 +98,7 @@ class Pipeline:
     ) -> Projected:
         """Return the weights [n, dimensions] of documents and their numbers of features.
 
-        `dimensions`: 128 or 256; there are 128 if the unit is "moz".
+        `dimensions`: 128 or 256; always 128 for the unit "moz".
         """
         options = self._options
         documents, kind = self._stepped(documents, kind, replace, start)
@@ -145,14 +145,14 @@ class Pipeline:
     def project_and_sign(
         self, texts: Any, dimensions: int, signing: Signing, *, replace: bool, start: int
     ) -> tuple[Any, I64, U32]:
-        """Return what `project` and `sign` return of texts, which no step in Python changes."""
+        """Return the results of `project` and `sign` for texts that need no step in Python."""
         return kernel.project_and_sign_texts(
             texts, counting=self._options.counting, idf=self._kernel_idf, dimensions=dimensions,
             family=signing[0], feature_bits=signing[1], **self._settings("text", replace, start),
         )  # fmt: skip
 
     def visible(self, document: Any, kind: str) -> str:
-        """Return the text of a document as it is cut; tokens are joined with spaces."""
+        """Return the text of a document before cutting; tokens are joined with spaces."""
         if kind == "text" and not self._steps and document.isascii():
             return str(document)
         [made], kind = self._stepped([document], kind, True, 0)
@@ -161,16 +161,16 @@ class Pipeline:
         return " ".join(cleaned(part, self._options) for part in shown)
 
     def words(self, texts: Texts, *, replace: bool, start: int, marked: bool = False) -> Words:
-        """Return the hashes of the words of texts in order; stop words and stems are not applied.
+        """Return the hashes of the words of texts in order, without stop words or stems applied.
 
-        Each text is one for the kernel, also after a step in Python.  `marked`: see `WordOrder`.
+        Every step in Python must return texts.  `marked`: see `WordOrder`.
         """
         texts, _ = self._stepped(texts, "text", replace, start)
         settings = self._word_settings(replace, start)
         return kernel.hash_words(texts, marked=marked, **settings)
 
     def parts(self, texts: Texts, parts: str, *, replace: bool, start: int) -> Parts:
-        """Cut texts as they are into parts, and take the words of each; see `kernel.hash_parts`."""
+        """Cut original texts into parts, and hash their words; see `kernel.hash_parts`."""
         if not self._steps:
             settings = self._word_settings(replace, start)
             return kernel.hash_parts(texts, parts=parts, **settings)
@@ -182,13 +182,13 @@ class Pipeline:
         try:
             offsets, words = self.words(pieces, replace=replace, start=0)
         except InputError:
-            # A message names the document, not the part.
+            # The message must name the document instead of the part.
             self.words(texts, replace=replace, start=start)
             raise
         return counts, kernel.part_keys(offsets, words), np.diff(offsets)
 
     def fingerprinter(self, dimensions: int, width: int) -> kernel.TextFingerprinter | None:
-        """Return the kernel's object for one text at a time; None if a step is in Python.
+        """Return the kernel's fingerprinter of one text at a time; None if a step is in Python.
 
         `width`: bytes of a volatility vector.
         """
@@ -203,7 +203,7 @@ class Pipeline:
     def signer(
         self, *, family: Family, feature_bits: int, stored_bits: int
     ) -> kernel.TextSigner | None:
-        """Return the same for signatures."""
+        """Return the kernel's signer of one text at a time; None if a step is in Python."""
         if self._steps:
             return None
         return kernel.TextSigner(
@@ -212,7 +212,7 @@ class Pipeline:
         )  # fmt: skip
 
     def name(self, document: Any, kind: str, *, errors: str, at: int = 0) -> NamedFeatures:
-        """Return the named features of one document; its number in messages is `at`."""
+        """Return the named features of one document; `at` is its number in messages."""
         options = self._options
         [cut_up], kind = self._stepped([document], kind, errors == "replace", at)
         if kind == "tokens":
@@ -227,7 +227,7 @@ class Pipeline:
     def hashed(
         self, documents: Sequence[Any], kind: str, *, replace: bool, start: int
     ) -> Sequence[Features] | None:
-        """Return documents as features, if a function of the user's hashes them; otherwise None."""
+        """Return documents as features if a user's function hashes tokens; otherwise None."""
         if self._hash is None:
             return None
         errors, every = "replace" if replace else "strict", enumerate(documents, start)
@@ -235,7 +235,7 @@ class Pipeline:
         return [Features(each.hashes, each.weights.astype(np.float32)) for each in named]
 
     def _word_settings(self, replace: bool, start: int) -> dict[str, Any]:
-        """Return the arguments by which the kernel makes words of texts."""
+        """Return the kernel's arguments for cutting texts into words."""
         options = self._options
         return {
             "unit": options.cutting, "lowercase": options.lowercase, "seed": options.seed,
@@ -248,12 +248,12 @@ class Pipeline:
         return settings | {"replace": replace, "start": start}
 
     def _feature_settings(self) -> dict[str, Any]:
-        """Return the arguments by which the kernel makes features of tokens."""
+        """Return the kernel's arguments for making features of tokens."""
         options = self._options
         return {"shingle": options.shingle, "seed": options.seed, "vocabulary": self._vocabulary}
 
     def _text_settings(self) -> dict[str, Any]:
-        """Return the arguments by which the kernel makes features of a text."""
+        """Return the kernel's arguments for making features of a text."""
         options = self._options
         return {
             "unit": options.cutting,
@@ -264,7 +264,7 @@ class Pipeline:
 
     @property
     def idf(self) -> IdfTable | None:
-        """The IDF table, None without IDF; OptionError if it is needed but missing."""
+        """The IDF table; None without IDF.  Raises OptionError if it is needed but missing."""
         options = self._options
         if not options.uses_idf:
             return None
@@ -301,9 +301,9 @@ class Pipeline:
     def _stepped(
         self, documents: Sequence[Any], kind: str, replace: bool, start: int
     ) -> tuple[Sequence[Any], str]:
-        """Return the documents after the steps in Python, and their kind then."""
+        """Return the documents after the steps in Python, and their new kind."""
         if kind == "tokens":
-            if not self._options.tokeniser:  # its tokens can be anything
+            if not self._options.tokeniser:  # a tokeniser's tokens may have spaces
                 _check_tokens(documents, start)
             return documents, kind
         for step in self._steps:
@@ -320,7 +320,7 @@ def check_errors(errors: str) -> None:
 def stretches(
     documents: Sequence[Any], start: int, kind_of: Callable[[Any, int], str]
 ) -> Iterator[tuple[str, Sequence[Any], int]]:
-    """Yield each stretch of documents of one kind: kind, documents, position of the first."""
+    """Yield consecutive documents of one kind: the kind, the documents, the first position."""
     if isinstance(documents, TextColumn):
         documents.check_known(start)
     if isinstance(documents, TextColumn) or set(map(type, documents)) == {str}:
@@ -333,7 +333,7 @@ def stretches(
 
 
 def check_not_null(document: Any, position: int) -> None:
-    """Raise InputError for None and NaN, which are what a column has where a text is missing."""
+    """Raise InputError for None and NaN, by which a column shows missing texts."""
     if document is None or (isinstance(document, float) and document != document):
         kind = "NoneType" if document is None else "nan"
         raise InputError(
@@ -343,9 +343,9 @@ def check_not_null(document: Any, position: int) -> None:
 
 
 def _check_tokens(documents: Sequence[Sequence[Any]], start: int) -> None:
-    """Raise InputError for a list of texts in place of one of tokens: each has spaces in it.
+    """Raise InputError for a list of texts in place of tokens: all its elements have spaces.
 
-    Lists of tokens are told from it by their first token, at less than 0.1 us each.
+    The first token of each list shows most lists of tokens, in less than 0.1 us a list.
     """
     if all(type(each[0]) is str and each[0].isalnum() for each in documents if each):
         return
@@ -360,12 +360,12 @@ def _check_tokens(documents: Sequence[Sequence[Any]], start: int) -> None:
 
 
 def _is_text(token: Any) -> bool:
-    """Tell whether a token holds white space between words."""
+    """Return whether a token has white space between words."""
     return isinstance(token, str | bytes) and len(token.split(None, 1)) > 1
 
 
 def make_vocabulary(options: TextSketch, resources: Resources) -> kernel.Vocabulary | None:
-    """Return the kernel's vocabulary, which drops stop words and stems other tokens.
+    """Return the kernel's vocabulary, which drops stop words and stems all other tokens.
 
     None if the options ask for neither.  Stop words are normalised and lower-cased like tokens.
     """
@@ -383,20 +383,20 @@ def make_vocabulary(options: TextSketch, resources: Resources) -> kernel.Vocabul
 
 
 def _as_token(word: str, options: TextSketch) -> str:
-    """Normalise and lower-case a stop word as the options say."""
+    """Normalise and lower-case a stop word by the options."""
     word = cleaned(spelled(word, options), options)
     return lower_cased(word) if options.lowercase else word
 
 
 def take_resources(options: TextSketch) -> Resources:
-    """Return what a new database stores of the packages; OptionError if one is not installed."""
+    """Return the stop words and versions for a new database; OptionError for a missing package."""
     language = options.stop_words
     words = stop_words_of(language) if isinstance(language, str) and language else ()
     return Resources(words, installed_versions(options))
 
 
 def installed_versions(options: TextSketch) -> dict[str, str]:
-    """Return the versions of the packages that these options need and that are installed."""
+    """Return the versions of installed packages that these options need."""
     versions = {
         SNOWBALL: snowball_version() if options.stemming else "",
         PARSER: parser_version() if options.markup == "html" else "",
@@ -408,7 +408,7 @@ def warn_of_changes(options: TextSketch, resources: Resources, where: str) -> No
     """Issue a RuntimeWarning for each package whose version is not the stored one."""
     for name, version in installed_versions(options).items():
         stored = resources.versions.get(name, version)
-        # The major and the minor number tell.
+        # Only the major and the minor number count.
         if stored.split(".")[:2] != version.split(".")[:2]:
             warnings.warn(
                 f"{where} was made with {name} {stored}, but {version} is installed:"
@@ -430,7 +430,7 @@ def stop_words_of(language: str) -> tuple[str, ...]:
 
 
 def stemming_of(language: str) -> Stem:
-    """Return a function from words of a language to their stems; threads can share it."""
+    """Return a function that stems words of a language; threads can share it."""
     package = installed(
         "snowballstemmer", f"stemming={language!r} needs the package snowballstemmer: {REMEDY}"
     )
@@ -438,7 +438,7 @@ def stemming_of(language: str) -> Stem:
         raise OptionError(_unknown("stemming", language, package.algorithms()))
 
     def stem(words: list[str]) -> list[str]:
-        # A stemmer stores the word that it works on, so threads must not share it.
+        # A stemmer stores its current word, so threads must not share it.
         return list(package.stemmer(language).stemWords(words))
 
     return stem
@@ -452,7 +452,7 @@ def snowball_version() -> str:
         return ""
     if package.stemmer.__module__ == COMPILED_STEMMERS:
         return str(import_module(COMPILED_STEMMERS).version())
-    # Loaded when needed: with all that it imports it is a tenth of the import of simdb.
+    # Loaded when needed: with its own imports it takes a tenth of the time of importing simdb.
     return str(import_module("importlib.metadata").version("snowballstemmer"))
 
 

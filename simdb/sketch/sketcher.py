@@ -1,8 +1,8 @@
-"""The sketcher: turns documents of every kind into `Sketches` of fingerprints.
+"""The sketcher: documents of every kind turned into `Sketches` of fingerprints.
 
-Texts and lists of tokens go through the pipeline, features with weights go to the kernel, vectors
-are projected, and `ReadySketcher` takes ready fingerprints as they are.  A list can mix kinds: the
-documents of each kind are sketched in one call, and the sketches are put in the order of the list.
+Texts and lists of tokens go through the pipeline.  Features with weights go to the kernel, vectors
+are projected, and `ReadySketcher` takes ready fingerprints unchanged.  A list may mix kinds; the
+documents of each kind are sketched in one call, and the order of the list is kept.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -50,10 +50,8 @@ KINDS = (
     "str, bytes (UTF-8), a list of tokens, simdb.Features, a vector (a float array or a CSR row),"
     " simdb.Fingerprint or an int (a ready 64-bit fingerprint)"
 )
-# Weights of this many queries stay in the processor's cache while they are read twice.
-CACHED_ROWS = 1024
-# Documents that are fingerprinted at a time.
-PART_DOCUMENTS = 4096
+CACHED_ROWS = 1024  # queries whose weights stay in the processor's cache for a second read
+PART_DOCUMENTS = 4096  # documents fingerprinted at a time
 
 if TYPE_CHECKING:
     from simdb.sketch.hashes import HashSketcher
@@ -70,8 +68,8 @@ class Sketcher:
     ) -> None:
         """Sketch every document with `options`.
 
-        `resources`: stop words and versions that a database has stored; without them the packages
-        are asked when needed.  `allowed`: names of tokenisers that may be imported.
+        `resources`: stop words and versions that a database has stored; without them, the installed
+        packages give them.  `allowed`: names of tokenisers that may be imported.
         """
         self.options = options
         self._width = options.vector_bytes
@@ -86,7 +84,7 @@ class Sketcher:
     def sketch(
         self, documents: Any, *, errors: str = "strict", start: int = 0, is_query: bool = False
     ) -> arrays.Sketches:
-        """Return the sketches of many documents; with `is_query` also their levels.
+        """Return the sketches of many documents, with their levels if `is_query`.
 
         `documents`: a sequence of documents, a uint64 array (ready fingerprints), a
         `Fingerprints`, or vectors as float[n, d] or CSR.  Error messages number them from
@@ -113,9 +111,9 @@ class Sketcher:
     def sketch_and_sign(
         self, texts: TextColumn, signer: "MinHashSketcher", *, errors: str, start: int
     ) -> tuple[arrays.Sketches, Signatures]:
-        """Return the sketches of texts, and the signatures that `signer` makes, in one go.
+        """Return the sketches of texts and the signatures that `signer` makes, in one pass.
 
-        The signer takes the same features.  See `can_sign`.
+        The signer must use the same features.  See `can_sign`.
         """
         texts.check_known(start)
         weights, counts, minima = self._pipeline.project_and_sign(
@@ -192,7 +190,7 @@ class Sketcher:
     ) -> Counted:
         """Return the distinct features of texts and lists of tokens, as `kernel.count_texts` does.
 
-        That is offsets int64[n + 1], hashes uint64[f] and numbers of occurrences uint32[f].
+        The result is offsets int64[n + 1], hashes uint64[f] and numbers of occurrences uint32[f].
         Error messages number the documents from `start`.
         """
         check_errors(errors)
@@ -216,9 +214,9 @@ class Sketcher:
         )
 
     def numbers(self, documents: Sequence[Any]) -> U64:
-        """Return a hash of the numbers in each of many texts and lists of tokens; see `numbers_in`.
+        """Return a hash of the numbers in each text or list of tokens; see `numbers_in`.
 
-        What is not valid Unicode has no digits.
+        Characters that are not valid Unicode are not digits.
         """
         texts = [
             self._pipeline.visible(document, kind_of(document, position))
@@ -228,7 +226,7 @@ class Sketcher:
 
     @MadeOnce
     def _one_text(self) -> kernel.TextFingerprinter | None:
-        """The kernel's object that sketches one text at a time; None if a step is in Python."""
+        """The kernel's fingerprinter of one text at a time; None if a step is in Python."""
         return self._pipeline.fingerprinter(self.options.dimensions, self._width)
 
     def _by_kind(
@@ -265,7 +263,7 @@ class Sketcher:
                     [documents[at] for at in chosen], kind, replace, start, is_query
                 )
             except InputError:
-                # Sketch one by one, so that the message has the position among all documents.
+                # Sketched one by one, so that the message has the position among all documents.
                 for at in chosen:
                     self._one_kind([documents[at]], kind, replace, start + at, is_query)
                 raise
@@ -291,7 +289,7 @@ class Sketcher:
         return sketches
 
     def _weighed(self, documents: Any, kind: str, part: slice, replace: bool) -> tuple[F32, I64]:
-        """Return what `weigh` returns for a part of documents of one kind."""
+        """Return the result of `weigh` for a part of documents of one kind."""
         if kind == "rows":
             weights, counts = self._project_vectors(documents[part], part.start)
         else:
@@ -331,13 +329,13 @@ class Sketcher:
         return arrays.Sketches(bits, vectors, states, levels)
 
     def _settle_empty(self, bits: U64, counts: I64) -> None:
-        """Give documents without features the fingerprint that simhash-cpp gives them, if asked."""
+        """Set the fingerprint of documents without features to 0 if the unit is "moz"."""
         if self.options.unit == "moz":
             bits[counts == 0] = 0
 
 
 def sketcher_of(sketch: AnySketch, resources: Resources, allowed: Collection[str]) -> AnySketcher:
-    """Return the sketcher for `sketch`, the options of a database; arguments as of `Sketcher`."""
+    """Return the sketcher for `sketch`; see `Sketcher` for the other arguments."""
     if isinstance(sketch, Minhash):
         return modules.minhash_sketcher.MinHashSketcher(sketch, resources, allowed)
     if isinstance(sketch, Bits):
@@ -346,14 +344,14 @@ def sketcher_of(sketch: AnySketch, resources: Resources, allowed: Collection[str
 
 
 def _length_of(vectors: Any) -> int:
-    """Return the number of coordinates of vectors, or of one."""
+    """Return the number of coordinates of a vector, or of each of many vectors."""
     return int(vectors.length if isinstance(vectors, SparseRows) else vectors.shape[-1])
 
 
 def _project_features(
     documents: Sequence[Features], dimensions: int, start: int
 ) -> tuple[F32, I64]:
-    """Return the weights [n, dimensions] and the numbers of features of documents given as such."""
+    """Return the weights [n, dimensions] and the numbers of features of `Features`."""
     counts = np.array([len(document.hashes) for document in documents], np.int64)
     offsets = arrays.offsets_of(counts)
     hashes = np.concatenate([document.hashes for document in documents])
@@ -396,7 +394,7 @@ def columns_of(weights: Array, width: int, is_query: bool) -> tuple[U64, U8, U8 
 
 
 def widened(weights: F32, dimensions: int) -> F32:
-    """Return weights with `dimensions` columns: cut off, or repeated from the first column on."""
+    """Return weights with `dimensions` columns, cut off or repeated from the first column."""
     given = weights.shape[1]
     if given >= dimensions:
         return np.ascontiguousarray(weights[:, :dimensions])
@@ -409,12 +407,12 @@ class ReadySketcher:
     """A maker of sketches for documents of `dimensions` weights, stored in `stored_bytes` bytes."""
 
     def __init__(self, dimensions: int, stored_bytes: int) -> None:
-        """`stored_bytes`: of one vector; 0 if no vectors are stored."""
+        """Take the bytes of one vector as `stored_bytes`; 0 if no vectors are stored."""
         self._dimensions = dimensions
         self._width = stored_bytes
 
     def known(self, is_query: bool) -> int:
-        """Return the state of documents with features: queries always have weights."""
+        """Return the state of documents with features; queries always have weights."""
         return arrays.WEIGHTED if self._width or is_query else arrays.BARE
 
     def of_bits(self, bits: U64, is_query: bool) -> arrays.Sketches:
@@ -428,8 +426,8 @@ class ReadySketcher:
     ) -> arrays.Sketches:
         """Make sketches of an array of fingerprints, numbered from `start` in messages.
 
-        Vectors are stored as they are, if they have the weights that a document needs.  The levels
-        of queries come from the weights, where there are any, because these say more.
+        Vectors are stored unchanged if they have the right number of weights.  The levels of
+        queries come from the weights if there are any, since weights are more exact.
         """
         bits, weights, vectors = documents.bits, documents.weights, documents.vectors
         if vectors is not None and vectors.shape[1] == vector_form.width(self._dimensions):
@@ -451,7 +449,7 @@ class ReadySketcher:
     def of_one(
         self, bits: U64, vectors: U8, levels: U8 | None, features: int, is_query: bool
     ) -> arrays.Sketches:
-        """Return the sketch of one document, of what the kernel makes of it."""
+        """Return the sketch of one document, from the kernel's result."""
         return arrays.Sketches(
             bits,
             vectors,
@@ -462,7 +460,7 @@ class ReadySketcher:
     def of_list(
         self, documents: Sequence[arrays.Fingerprint], is_query: bool, start: int
     ) -> arrays.Sketches:
-        """Make sketches of a list of fingerprints, of which each may have weights or none."""
+        """Make sketches of a list of fingerprints, with or without weights."""
         only = documents[0]
         if len(documents) == 1 and only.weights is not None:
             own, vectors, levels, features = kernel.quantise_one(
@@ -505,9 +503,9 @@ class ReadySketcher:
     def _of_rows(
         self, bits: U64, weights: F32, is_query: bool, places: Sequence[int], is_rounded: bool
     ) -> arrays.Sketches:
-        """Make sketches of fingerprints whose weights may be rounded; these are kept as they are.
+        """Make sketches of fingerprints whose weights may be rounded; rounded weights are kept.
 
-        To round them again would change some of them, as the scale is that of rounded weights.
+        Rounding them again would change some of them, since their scale is different.
         """
         if is_rounded and weights.shape[1] == self._dimensions and _are_halves(weights):
             vectors = vector_form.pack(weights.astype(np.int8))
@@ -518,13 +516,13 @@ class ReadySketcher:
     def _of_weights(
         self, bits: U64, weights: F32, is_query: bool, places: Sequence[int]
     ) -> arrays.Sketches:
-        """Make sketches of fingerprints and weights that must fit to them.
+        """Make sketches of fingerprints and weights; InputError unless the weights fit the bits.
 
         `places`: their positions among the documents, for messages.
         """
         wide = widened(weights, self._dimensions)
         found, vectors, levels = columns_of(wide, self._width, is_query)
-        # Documents without features have no signs; that of simhash-cpp is 0 then.
+        # Documents without features have no signs; simhash-cpp gives them the bits 0.
         suspect = np.flatnonzero(weights[:, 0] == 0)
         empty = suspect[~weights[suspect].any(axis=1)]
         is_other = found != bits
@@ -539,7 +537,7 @@ class ReadySketcher:
 
 
 def _refuse(place: int, bits: Any, found: Any) -> NoReturn:
-    """Raise InputError: the fingerprint at this place does not fit to its weights."""
+    """Raise InputError, since the fingerprint at this place does not fit its weights."""
     raise InputError(
         f"fingerprint {place} has bits {bits:016x}, but the signs of its weights make"
         f" {found:016x} (bit j is set where weight j >= 0)"
@@ -547,7 +545,7 @@ def _refuse(place: int, bits: Any, found: Any) -> NoReturn:
 
 
 def _are_halves(weights: F32) -> bool:
-    """Return whether all weights are those for which the halves of a packed vector stand."""
+    """Return whether a packed vector can hold all weights exactly."""
     halves = (weights + vector_form.HALF_MAX) / 2
     return bool(
         ((halves == np.rint(halves)) & (halves >= 0) & (halves <= vector_form.HALF_MAX)).all()
@@ -555,7 +553,7 @@ def _are_halves(weights: F32) -> bool:
 
 
 def kind_of_all(documents: Any, vectors: "Vectors | None") -> str:
-    """Return the kind of documents that must be of one kind; "rows": of one array, `vectors`."""
+    """Return the kind of documents that must be of one kind; "rows" if they are one array."""
     if vectors is not None:
         return "rows"
     is_text = isinstance(documents, TextColumn) or not len(documents)
@@ -563,7 +561,10 @@ def kind_of_all(documents: Any, vectors: "Vectors | None") -> str:
 
 
 def kind_of(document: Any, position: int) -> str:
-    """Return the kind of a document, which decides how it is sketched; InputError for none."""
+    """Return the kind of a document, which decides the way of sketching it.
+
+    Raises InputError for an object that is not a document.
+    """
     if isinstance(document, str):
         return "text"
     if isinstance(document, arrays.Fingerprint):
@@ -588,9 +589,9 @@ def kind_of(document: Any, position: int) -> str:
 
 
 def check_content(known: int, sketches: arrays.Sketches) -> None:
-    """Raise InputError for texts among vectors, vectors among texts, or other vectors.
+    """Raise InputError for texts among vectors, vectors among texts, or vectors of other lengths.
 
-    `known`: the `content` of the first document; 0 if that does not say.
+    `known`: the `content` of the first document; 0 if unknown.
     """
     given = sketches.content
     if known and given and known != given:

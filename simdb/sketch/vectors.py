@@ -1,18 +1,16 @@
 """Vectors as documents: float arrays and CSR matrices, and the weights that are made of them.
 
-A CSR matrix is recognised by the attributes that scipy's have, so scipy is never imported.
+A CSR matrix is recognised by the attributes of scipy's matrices, so scipy is never imported.
 
-A Gaussian projection makes weights that are equal to the bit on every machine:
+A Gaussian projection makes weights that are equal to the bit on every machine.  It is W = X R (Sood
+& Loguinov 2011, equation (4)) with R[i, j] standard normal for coordinate i and weight j.  So each
+bit of two vectors differs with probability angle / pi (Charikar 2002).
 
-W = X R (Sood & Loguinov 2011, equation (4)) with R[i, j] standard normal for coordinate i and
-weight j, so that each bit of two vectors differs with probability angle / pi (Charikar 2002).
-
-R is not stored.  A SplitMix64 stream starts from `seed` and i; 16 bits of its word j // 4 choose
-R[i, j] among the 65536 quantiles of the normal distribution, in whole units of 1/4096.  Each row
-of X is rounded to whole multiples of a power of two, the unit of the row, chosen so that the
-magnitudes of the row sum up to at most 2**38 units.  Products and sums are then whole numbers below
-2**53, which float64 holds exactly in any order, whichever library multiplies.  Weights are rounded
-to float32 once, at the end.
+R is not stored.  A SplitMix64 stream starts from `seed` and i.  There, 16 bits of word j // 4 pick
+R[i, j] among the 65536 quantiles of the normal distribution, in whole units of 1/4096.  Each row of
+X is rounded to multiples of its own unit, a power of two, so that its magnitudes sum to at most
+2**38 units.  All products and sums are then whole numbers below 2**53, which are exact in float64
+for any library and any order.  Weights are rounded to float32 once, at the end.
 """
 
 from collections.abc import Sequence
@@ -40,20 +38,20 @@ ROW_BITS = 38
 GOLDEN = 0x9E3779B97F4A7C15
 WEIGHTS_OF_WORD = 4
 
-BLOCK = 1024  # coordinates whose rows of R are made and cached together, 256 KiB of 128 weights
-CACHED_BLOCKS = 128  # rows of R for later coordinates are made again each time
+BLOCK = 1024  # coordinates whose rows of R are made and cached together, 256 KiB for 128 weights
+CACHED_BLOCKS = 128  # rows of R beyond these blocks are made again each time
 ROWS_AT_ONCE = 512
 ENTRIES_AT_ONCE = 1 << 12  # entries of sparse rows, 1 KiB each while they are multiplied
-# Weights are float32; of vectors within these bounds, no weight overflows or loses digits.
+# With the largest magnitude of a vector within these bounds, no float32 weight loses digits.
 PEAK_MIN, PEAK_MAX = 2.0**-90, 2.0**90
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseRows:
-    """Sparse vectors of `length`: the entries of row i are at offsets[i] .. offsets[i + 1].
+    """Sparse vectors of `length`: the entries of row i are at offsets[i] to offsets[i + 1].
 
-    `offsets` int64[n + 1], `columns` integer[k], `values` real[k].  They are the caller's arrays
-    and must not be changed.
+    `offsets` int64[n + 1], `columns` integer[k], `values` real[k].  They are the caller's arrays,
+    so do not change them.
     """
 
     offsets: I64
@@ -66,7 +64,7 @@ class SparseRows:
         return len(self.offsets) - 1
 
     def __getitem__(self, rows: slice) -> "SparseRows":
-        """Return some consecutive rows."""
+        """Return the rows of a slice."""
         start, stop, _ = rows.indices(len(self))
         offsets = self.offsets[start : stop + 1]
         entries = slice(int(offsets[0]), int(offsets[-1]))
@@ -94,7 +92,7 @@ def as_vectors(documents: Any) -> Vectors | None:
 def is_vector(document: Any, position: int) -> bool:
     """Return whether a document is a vector: a float array or a CSR row.
 
-    Raises InputError for an array or a sparse matrix that is not a vector but looks meant as one.
+    Raises InputError for an array or a sparse matrix that is probably meant as a vector.
     """
     if is_csr(document):
         if len(document.shape) == 2 and document.shape[0] != 1:
@@ -119,7 +117,7 @@ def is_vector(document: Any, position: int) -> bool:
 
 
 def join_vectors(documents: Sequence[Any], start: int) -> Vectors:
-    """Join vectors of one kind to one array or `SparseRows`; InputError if lengths differ."""
+    """Join vectors of one kind into an array or `SparseRows`; InputError if lengths differ."""
     if is_csr(documents[0]):
         parts = [read_csr(document) for document in documents]
         _check_lengths([part.length for part in parts], start)
@@ -181,7 +179,7 @@ def read_csr(matrix: Any) -> SparseRows:
 
 
 def peaks_of(vectors: Vectors) -> F64:
-    """Return the largest magnitude of each row; NaN or infinite if a coordinate is."""
+    """Return the largest magnitude of each row; NaN or infinite if a coordinate is so."""
     if isinstance(vectors, SparseRows):
         return reduced(np.maximum, np.abs(vectors.values), vectors.offsets).astype(np.float64)
     if len(vectors) == 0:
@@ -212,7 +210,7 @@ class Projection:
     """The matrix R of one seed, with a cache of its first rows."""
 
     def __init__(self, seed: int, dimensions: int) -> None:
-        """Make R of so many columns from `seed`, 0 .. 2**32 - 1, when its rows are needed."""
+        """Prepare R with `dimensions` columns for `seed`, 0 .. 2**32 - 1, without its rows."""
         self._dimensions = dimensions
         self._start = _mixed(np.array([seed + GOLDEN], np.uint64))
         self._blocks: dict[int, I16] = {}
@@ -238,7 +236,7 @@ class Projection:
         return rows
 
     def _block(self, number: int) -> I16:
-        """Return the rows of R for the coordinates from `number` * BLOCK on, BLOCK of them."""
+        """Return the BLOCK rows of R for the coordinates from `number` * BLOCK on."""
         cached = self._blocks.get(number)
         if cached is not None:
             return cached
@@ -248,7 +246,7 @@ class Projection:
         return made
 
     def _made(self, coordinates: I64) -> I16:
-        """Make rows of R: each 16 bits of a word, the lowest first, choose a quantile."""
+        """Make rows of R: every 16 bits of a word, lowest first, choose a quantile."""
         golden = np.uint64(GOLDEN)
         streams = _mixed(self._start + golden * coordinates.astype(np.uint64))
         steps = np.arange(1, self._dimensions // WEIGHTS_OF_WORD + 1, dtype=np.uint64) * golden
@@ -256,7 +254,7 @@ class Projection:
         return np.asarray(normal_quantiles()[words.view("<u2")], np.int16)
 
     def _dense(self, rows: npt.NDArray[np.floating], units: F64) -> F64:
-        """Multiply rows, in whole `units` of each, with R."""
+        """Multiply rows, in whole numbers of their `units`, by R."""
         count, length = rows.shape
         sums = np.zeros((count, self._dimensions))
         for block in range(-(-length // BLOCK)):
@@ -268,7 +266,7 @@ class Projection:
         return sums
 
     def _sparse(self, rows: SparseRows, units: F64) -> F64:
-        """Multiply sparse rows, in whole `units` of each, with R."""
+        """Multiply sparse rows, in whole numbers of their `units`, by R."""
         row_of = np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
         sums = np.zeros((len(rows), self._dimensions))
         for first in range(0, len(row_of), ENTRIES_AT_ONCE):
@@ -285,41 +283,41 @@ class Projection:
 
 @lru_cache(maxsize=2)
 def projection_of(seed: int, dimensions: int) -> Projection:
-    """Return the projection of a seed, and its cache with it if the seed was used before."""
+    """Return the projection of a seed, with the cache of earlier calls."""
     return Projection(seed, dimensions)
 
 
 @cache
 def normal_quantiles() -> I16:
-    """Quantile (k + 1/2) / 65536 of the normal distribution for each k, in units of 2**-12."""
-    inverse = import_module("statistics").NormalDist().inv_cdf  # not loaded before it is needed
+    """Return quantile (k + 1/2) / 65536 of the normal distribution, for each k, times 2**12."""
+    inverse = import_module("statistics").NormalDist().inv_cdf  # loaded only when needed
     upper = [inverse((k + 0.5) / QUANTILES) for k in range(QUANTILES // 2, QUANTILES)]
     half = np.rint(np.array(upper) * UNITS).astype(np.int16)
     return np.concatenate([-half[::-1], half])
 
 
 def _mixed(words: U64) -> U64:
-    """Return each word through the finaliser of SplitMix64 (Steele, Lea & Flood 2014)."""
+    """Apply the finaliser of SplitMix64 to each word (Steele, Lea & Flood 2014)."""
     words = (words ^ words >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ words >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
     return words ^ words >> np.uint64(31)
 
 
 def _units(peaks: F64, counts: I64) -> F64:
-    """Return the power of two for each row, so that `peaks` * `counts` is at most 2**38 of it."""
+    """Return the unit of each row: a power of two, with `peaks` * `counts` at most 2**38 units."""
     _, peak_bits = np.frexp(peaks)
     _, count_bits = np.frexp(counts.astype(np.float64))
     return np.asarray(np.ldexp(1.0, peak_bits + count_bits - ROW_BITS), np.float64)
 
 
 def _whole(values: npt.NDArray[Any], units: F64) -> F64:
-    """Return `values` as whole numbers of `units`."""
+    """Return `values` rounded to whole numbers of `units`."""
     scaled = np.asarray(values / units, np.float64)
     return np.rint(scaled, out=scaled)
 
 
 def _fill_counts(vectors: Vectors) -> I64:
-    """Return how many coordinates of each row are not 0: int64[n]."""
+    """Count the coordinates of each row that are not 0: int64[n]."""
     if isinstance(vectors, SparseRows):
         return reduced(np.add, (vectors.values != 0).astype(np.int64), vectors.offsets)
     return np.asarray(np.count_nonzero(vectors, axis=1), np.int64)

@@ -1,13 +1,13 @@
-"""Winnowing: the words of texts in order, and some n-grams of them that tell shared passages.
+"""Winnowing: the words of texts in order, and a choice of n-grams that reveals shared passages.
 
-Schleimer, Wilkerson and Aiken 2003, section 3: of every window of consecutive n-grams the least
-hash is chosen.  Two texts with the same window choose the same, and 2 of 9 n-grams are chosen.  So
-texts that share a passage share an n-gram.  The words are those that a sketch is made of: cut,
+By Schleimer, Wilkerson and Aiken 2003, section 3, the least hash of every window of consecutive
+n-grams is chosen, which is 2 of 9 n-grams.  Two texts with the same window choose the same n-gram,
+so texts that share a passage share a chosen n-gram.  The words are the words of a sketch: cut,
 cleaned and hashed by the same kernel.
 
-A passage is a run of at least `PASSAGE_WORDS` words that two texts have; of a shorter query, all of
-its words.  The containment of a query in a document is the share of the query's n-grams (runs of
-`GRAM_WORDS` words, or all words of a shorter query) that lie in passages.
+A passage is a sequence of at least `PASSAGE_WORDS` words in two texts, or all words of a shorter
+query.  An n-gram is a sequence of `GRAM_WORDS` words, or all words of a shorter query.  The
+containment of a query in a document is the share of the query's n-grams that lie in passages.
 """
 
 import re
@@ -27,34 +27,32 @@ from simdb.core.text_sketch import TextSketch
 from simdb.sketch.normalisation import cleaning_of, spelled
 from simdb.sketch.pipeline import Parts, Pipeline, Words
 
-# What lies between white space of Unicode, which has no U+001C to U+001F; what a hyphen cuts at the
-# end of a line is one piece.
+# A piece is the text between white space, where U+001C to U+001F are not white space.  A word that
+# a hyphen divides at the end of a line is one piece.
 PIECES = re.compile(r"[\S\x1c-\x1f]+(?:(?<=[-\u00ad\u2010\u2011])\s*\n\s*[\S\x1c-\x1f]+)*")
-# What is put between texts that are cut together: no hyphen joins the lines.
+# Separates texts that are cut together, so that no hyphen joins their lines.
 BETWEEN = "\n\n"
 GRAM_WORDS = 8
 WINDOW_GRAMS = 8
-# Every run of so many words has a whole window.
+# The shortest sequence of words that always has a whole window.
 PASSAGE_WORDS = GRAM_WORDS + WINDOW_GRAMS - 1
-# The marks of so many runs of the query in documents are in memory at a time.
-MARKED = 1 << 22
-# Of a run that the query repeats, its first places make spans.
-PLACES_MOST = 8
+MARKED = 1 << 22  # marks of the query's sequences in documents that are in memory at a time
+PLACES_MOST = 8  # places of a repeated sequence of the query that make spans
 
-# The order in which a window chooses is that of the products, so that hashes that are chosen are as
-# evenly distributed as all others.
+# Windows choose the least product of a hash and this number, so that chosen hashes are spread as
+# evenly as all hashes.
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _INVERSE = np.uint64(pow(int(_MULTIPLIER), -1, 1 << 64))
 
 
 class WordOrder:
-    """The words of texts as one sketch cuts them, without stop words or stems."""
+    """A cutter of texts into words in order, by one sketch, without stop words or stems."""
 
     def __init__(self, sketch: TextSketch, *, marked: bool = False) -> None:
-        """Cut texts as `sketch` says; OptionError if it does not cut words.
+        """Cut texts by the options of `sketch`; OptionError if it does not cut words.
 
-        If words are `marked`, markup is no word, and the lowest bits of a hash say whether the word
-        is a number, and whether it is a character of a script without spaces.
+        With `marked`, markup does not count as words.  The lowest bits of a hash then tell whether
+        the word is a number, and whether it is a character of a script without spaces.
         """
         if sketch.unit not in ("words", "whitespace"):
             raise OptionError(f"unit={sketch.unit!r} has no words; take unit='words'")
@@ -78,17 +76,17 @@ class WordOrder:
         return self._pipeline.words(texts, marked=self._is_marked, **how)
 
     def parts(self, texts: Texts, unit: str, *, errors: str, start: int = 0) -> Parts:
-        """Return how many parts of this unit each text has, and what the words of each part are.
+        """Cut texts into parts of this unit; return three arrays.
 
-        Int64[n]; a key that follows from the words in order, uint64[k]; their number, int64[k].
-        The other arguments are those of `words`.
+        They are the number of parts of each text, int64[n], a key of the words of each part in
+        order, uint64[k], and its number of words, int64[k].  See `words` for the other arguments.
         """
         return self._pipeline.parts(texts, unit, replace=errors == "replace", start=start)
 
     def places(self, text: str) -> I64:
-        """Return where each word begins and ends in the text, in characters: int64[n, 2].
+        """Return the start and the stop of each word in the text, in characters: int64[n, 2].
 
-        A word that cleaning changes in number (a ligature of two) has the place of what it is in.
+        If cleaning splits or joins words, as at a ligature, each gets the place of the whole piece.
         """
         if not self._is_marked:
             return self._places(text)
@@ -120,11 +118,11 @@ class WordOrder:
             at = last
         known = np.concatenate([*found, places[at:]])
         count = len(self._bounds(clean))
-        # Pieces are cleaned as the whole text is, but for rare letters that compose across them.
+        # Pieces are cleaned like the whole text, except rare letters that compose across pieces.
         return known if len(known) == count else np.full((count, 2), (0, len(text)))
 
     def _changed(self, pieces: Sequence[re.Match[str]]) -> Iterator[re.Match[str]]:
-        """Yield the pieces that cleaning changes, which are few as a rule."""
+        """Yield the pieces that cleaning changes; they are usually few."""
         whole = BETWEEN.join(piece[0] for piece in pieces)
         if self._cleaned(whole) == whole:
             return
@@ -146,7 +144,7 @@ class WordOrder:
 
 
 class Winnower(WordOrder):
-    """The grains and words of texts as the sketch of a database cuts them."""
+    """A maker of the grains and words of texts, as the sketch of a database cuts them."""
 
     def grains(self, documents: Sequence[object], *, errors: str, start: int = 0) -> Grains:
         """Return the grains of texts; InputError for another document, numbered from `start`."""
@@ -166,9 +164,9 @@ class Winnower(WordOrder):
 
 
 def grams_of(offsets: I64, words: U64) -> tuple[I64, U64]:
-    """Return the n-grams of `GRAM_WORDS` words of texts; a shorter text is one n-gram by itself.
+    """Return the n-grams of `GRAM_WORDS` words of texts; a shorter text is one n-gram.
 
-    Offsets int64[n + 1] and hashes uint64[k], in the order of the words.
+    The result is offsets int64[n + 1] and hashes uint64[k], in the order of the words.
     """
     sizes = np.diff(offsets)
     counts = np.where(sizes < GRAM_WORDS, np.minimum(sizes, 1), sizes - GRAM_WORDS + 1)
@@ -187,7 +185,10 @@ def grams_of(offsets: I64, words: U64) -> tuple[I64, U64]:
 
 
 def winnow(bounds: I64, grams: U64) -> Grains:
-    """Return the least n-gram of each window, once a text; of fewer n-grams, the least of all."""
+    """Return the distinct least n-grams of the windows of each text.
+
+    A text with fewer n-grams than a window has the least of all.
+    """
     order = grams * _MULTIPLIER
     counts = np.diff(bounds)
     least, step = order, 1
@@ -199,7 +200,7 @@ def winnow(bounds: I64, grams: U64) -> Grains:
     rest = Ragged(bounds, order).taken(few)
     lowest = np.minimum.reduceat(rest.values, rest.offsets[:-1]) if len(few) else rest.values
     chosen, owners = least[starts], texts[starts]
-    is_new = _differs(chosen, owners)  # neighbours have mostly the same least n-gram
+    is_new = _differs(chosen, owners)  # adjacent windows mostly have the same least n-gram
     chosen = np.concatenate([chosen[is_new], lowest]) * _INVERSE
     owners = np.concatenate([owners[is_new], few.astype(np.uint32)])
     ascending = np.arange(len(chosen), dtype=np.uint32)
@@ -212,7 +213,7 @@ def winnow(bounds: I64, grams: U64) -> Grains:
 
 
 def _differs(hashes: U64, owners: U32) -> Bools:
-    """Return whether each hash, or its owner, is another one than before it."""
+    """Return whether each hash, or its owner, differs from its predecessor: bool[n]."""
     is_new = np.ones(len(hashes), np.bool_)
     is_new[1:] = (hashes[1:] != hashes[:-1]) | (owners[1:] != owners[:-1])
     return is_new
@@ -221,8 +222,8 @@ def _differs(hashes: U64, owners: U32) -> Bools:
 class ContainmentQuery(NamedTuple):
     """A query as words and n-grams.
 
-    `words` in their order; `keys`: the distinct n-grams, ascending; `places`: where n-gram
-    i is in `keys`; `is_grain`: which of `keys` are winnowed.
+    `words`: the hashes in order.  `keys`: the distinct n-grams, ascending.  `places`: the position
+    of n-gram i in `keys`.  `is_grain`: which of `keys` winnowing chooses.
     """
 
     words: U64
@@ -232,12 +233,12 @@ class ContainmentQuery(NamedTuple):
 
     @property
     def gram_count(self) -> int:
-        """Number of n-grams."""
+        """The number of n-grams."""
         return len(self.places)
 
     @property
     def passage_words(self) -> int:
-        """Words of the shortest passage."""
+        """The number of words of the shortest passage."""
         return min(len(self.words), PASSAGE_WORDS)
 
 
@@ -245,7 +246,7 @@ def asked_of(words: U64) -> ContainmentQuery:
     """Return a query from the hashes of its words."""
     bounds, grams = grams_of(np.array([0, len(words)]), words)
     keys, places = np.unique(grams, return_inverse=True)
-    # By default numpy 2.0 takes differences of few numbers as signed ones, and these are unsigned.
+    # For few numbers, the default of numpy 2.0 subtracts them as signed, and these are unsigned.
     is_kept = np.isin(keys, winnow(bounds, grams).values, kind="sort")
     return ContainmentQuery(words, keys, places, is_kept)
 
@@ -268,7 +269,7 @@ def containments(asked: ContainmentQuery, offsets: I64, words: U64) -> F64:
 
 
 def covered(starts: Bools, gram_count: int) -> I64:
-    """Return how many n-grams lie in passages, which start at the flags of each row."""
+    """Count the n-grams in passages, for each row of flags of the starts of passages."""
     grams = gram_count - starts.shape[1] + 1  # of a passage
     changes = np.zeros((len(starts), gram_count + 1), np.int32)
     changes[:, : starts.shape[1]] += starts
@@ -277,10 +278,11 @@ def covered(starts: Bools, gram_count: int) -> I64:
 
 
 def most_covered(rows: I64, positions: I64, gram_count: int, row_count: int) -> I64:
-    """Return how many n-grams of a query can lie in passages of each document, at most.
+    """Return the largest possible number of a query's n-grams in passages, for each document.
 
-    In row i of `rows` the document has the n-gram at positions[i] among its grains; sorted by row,
-    then by position.  Each window of a passage has a grain, so what is further away is in none.
+    Document rows[i] has the query's n-gram at positions[i] among its grains; both arrays are sorted
+    by row, then by position.  Every window of a passage has a grain, so n-grams far from all grains
+    are in no passage.
     """
     if not len(rows):
         return np.zeros(row_count, np.int64)
@@ -298,7 +300,7 @@ def spans_of(
 ) -> list[SharedSpan]:
     """Return the passages that a query and a document share, in the order of the query.
 
-    They grow over up to three changed words in a row.
+    They are extended across up to three changed words in a row.
     """
     offsets, words = winnower.words([document], errors="replace")
     length = asked.passage_words
@@ -327,9 +329,10 @@ def spans_of(
 
 
 def _runs(documents: I64, items: I64, length: int) -> I64:
-    """Return the longest runs of equal words: int64[r, 3], of runs of `length` words each.
+    """Join shared sequences of `length` words into the longest shared sequences: int64[r, 3].
 
-    A run is where both positions go on together; runs come by their places in the query.
+    Sequences are joined if both positions advance together.  A row has the position in the
+    document, the position in the query and the number of words; rows are sorted by the query.
     """
     order = np.lexsort((items, documents - items))
     documents, items = documents[order], items[order]

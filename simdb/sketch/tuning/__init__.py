@@ -1,1 +1,1 @@
-"""From a sample of texts, and pairs that people have judged, to options that suit them."""
+"""Tuning: options that suit a sample of texts, and pairs that people have judged."""

@@ -1,11 +1,11 @@
-"""Judged pairs: as users give them, the threshold that they support, and how well it will do.
+"""Judged pairs: the pairs that users give, the threshold that they support, and its quality.
 
 A pair of similarity s is judged a duplicate with probability q + (1 - 2 q) / (1 + exp(b (t - s))).
-q allows for judgements that have nothing to do with similarity.  All t and b of a grid are
-weighted by their prior, around the threshold by the sample alone, and by the pairs, so a few pairs
-move the threshold a little, and no gap between two of them decides it.
+Here, q allows for judgements unrelated to similarity.  All t and b of a grid are weighted
+by the pairs and by a prior around the threshold of the sample alone.  So a few pairs move the
+threshold a little, and no gap between two pairs decides it.
 
-Similarities of texts are measured as a database with the sketch would estimate them.
+Similarities of texts are the estimates of a database with the sketch.
 """
 
 import math
@@ -27,17 +27,14 @@ from simdb.core.vector_form import corrected, unpack
 from simdb.sketch.sketcher import Sketcher, widened
 from simdb.sketch.tuning.sample import as_text
 
-# More judged pairs than these do not change the choice.
-JUDGED_MAX = 2000
+JUDGED_MAX = 2000  # more judged pairs do not change the choice
 KIND_LEAST = 2
-# So many standard deviations lie between what judged pairs are like and what chance explains.
-SURELY = 2.5
-# How much of F1 and order the sketch is worth that tells edited copies from the texts best.
+SURELY = 2.5  # standard deviations beyond which chance does not explain the judged pairs
+# The weight of the separation of edited copies from unrelated texts, relative to F1 and order.
 BEST_APART = 0.3
-# The level of unrelated pairs follows from this quantile: near-duplicates are rarer than that.
+# The level of unrelated pairs follows from this quantile; near-duplicates are rarer.
 QUANTILE = 0.99
-# So many unrelated documents of the collection may reach the threshold, for each document.
-CHANCE_MATCHES = 0.1
+CHANCE_MATCHES = 0.1  # unrelated documents that may reach the threshold, for each document
 PART_TEXTS = 4096
 NORMAL = NormalDist()
 
@@ -67,7 +64,7 @@ class JudgedPairs:
         return min(int(self.labels.sum()), int((~self.labels).sum())) < KIND_LEAST
 
     def __str__(self) -> str:
-        """Show the numbers of pairs and of duplicates."""
+        """Show the number of pairs and the number of duplicates."""
         numbers = counted(len(self.labels), "judged pair"), int(self.labels.sum())
         return f"{numbers[0]} with {counted(numbers[1], 'duplicate')}"
 
@@ -81,8 +78,8 @@ def checked_pairs(
 ) -> JudgedPairs:
     """Return judged pairs, at most `JUDGED_MAX` drawn at random, with their texts.
 
-    `places`: the position of each id; None if texts have no ids.  Raises InputError for what is no
-    pair or no label.
+    `places`: the position of each id; None if texts have no ids.  Raises InputError for a wrong
+    pair or label.
     """
     check_many(pairs, "pairs")
     check_many(labels, "labels")
@@ -138,7 +135,7 @@ def _text(side: Any, texts: Sequence[Any], places: dict[Any, int] | None, at: in
 
 
 def directions(texts: Sequence[str], sketch: Simhash) -> F32:
-    """Return the weights of texts, rounded as stored and of length 1; zeros without features."""
+    """Return the weights of texts, rounded as stored and scaled to length 1; 0 without features."""
     sketcher = Sketcher(sketch)
     parts = [np.empty((0, sketch.dimensions), np.float32)]
     for start in range(0, len(texts), PART_TEXTS):
@@ -152,12 +149,12 @@ def directions(texts: Sequence[str], sketch: Simhash) -> F32:
 
 
 def similarities(left: F32, right: F32) -> F32:
-    """Return the estimated similarity of each row of `left` to the same row of `right`."""
+    """Return the estimated similarity of the rows left[i] and right[i]."""
     return corrected((left * right).sum(axis=1, dtype=np.float32))
 
 
 def estimates(left: Sequence[str], right: Sequence[str], sketch: Simhash) -> F32:
-    """Return the estimated similarity of each text of `left` to the same one of `right`."""
+    """Return the estimated similarity of the texts left[i] and right[i]."""
     return similarities(directions(left, sketch), directions(right, sketch))
 
 
@@ -169,8 +166,8 @@ def unrelated(rows: F32) -> F32:
 def chance_level(pairs: F32, total: int) -> float:
     """Return the similarity that few unrelated documents reach in a collection of `total`.
 
-    On average `CHANCE_MATCHES` of them reach it, for each document.  It is extrapolated from
-    `pairs` by a normal distribution.
+    On average, `CHANCE_MATCHES` documents reach it for each document.  A normal distribution
+    extrapolates it from `pairs`.
     """
     if not len(pairs):
         return 0.0
@@ -202,10 +199,10 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """How a sketch does on judged pairs.
+    """The rating of a sketch on judged pairs.
 
-    `threshold`: by all pairs.  `taken` bool[r, n]: in each of r repetitions, the pairs that are at
-    or above a threshold which was chosen without them.  `f1`: that of `taken`.
+    `threshold`: from all pairs.  `taken` bool[r, n]: in each of r repetitions, the pairs that reach
+    a threshold that was chosen without them.  `f1`: the F1 of `taken`.
     """
 
     threshold: float
@@ -216,7 +213,7 @@ class Rating:
 def rate(similarities: F32, labels: Bools, *, prior: float, least: float, folds: I64) -> Rating:
     """Rate a sketch by the similarities of judged pairs.
 
-    `prior`: the threshold by the sample alone.  `least`: the smallest possible threshold.
+    `prior`: the threshold from the sample alone.  `least`: the smallest possible threshold.
     `folds` int64[r, n]: the fold of each pair in each repetition.
     """
     measured = similarities.astype(np.float64)
@@ -239,7 +236,7 @@ def rate(similarities: F32, labels: Bools, *, prior: float, least: float, folds:
 
 
 def folds_of(labels: Bools, generator: np.random.Generator) -> I64:
-    """Return the fold of each pair, int64[r, n]; each fold has its part of both kinds of pairs."""
+    """Return the fold of each pair, int64[r, n]; both kinds of pairs are spread evenly."""
     folds = np.empty((REPEATS, len(labels)), np.int64)
     for row in folds:
         for kind in (labels, ~labels):
@@ -248,7 +245,7 @@ def folds_of(labels: Bools, generator: np.random.Generator) -> I64:
 
 
 def f1_of(taken: Bools, labels: Bools, weights: F64 | None = None) -> Any:
-    """Return F1 of the pairs taken in any repetition; `weights` [n, k]: how often a pair counts."""
+    """Return the F1 of the pairs taken; `weights` [n, k]: the number of times a pair counts."""
     counts = np.ones((len(labels), 1)) if weights is None else weights
     share = taken.mean(axis=0)
     right = (share * labels) @ counts
@@ -259,8 +256,8 @@ def f1_of(taken: Bools, labels: Bools, weights: F64 | None = None) -> Any:
 def simplest(ratings: Sequence[Rating], labels: Bools, usual: int, seed: int) -> int:
     """Return the position of the sketch to choose; `ratings` are in order of simplicity.
 
-    It is the one at `usual`, unless the best one has a larger F1 by more than a standard error.
-    Then it is the simplest one whose F1 is not smaller than the best by more than that.
+    It is `usual` if its F1 is within a standard error of the best F1.  Otherwise, it is the
+    simplest sketch within a standard error.
     """
     draws = np.random.default_rng(seed).multinomial(
         len(labels), np.full(len(labels), 1 / len(labels)), RESAMPLES
@@ -279,9 +276,9 @@ def best_ordered(
 ) -> int:
     """Return the position of the first sketch whose similarities order and divide the pairs best.
 
-    F1 alone says little where few pairs are duplicates; how often a duplicate is more similar than
-    another pair is known better, and is added to it.  So is a part of how well the sketch tells
-    edited copies from unrelated texts, which depends on no judged pair.
+    F1 alone is unreliable if few pairs are duplicates, so two terms are added.  One is how often a
+    duplicate is more similar than another pair, which is known better.  The second is a part of the
+    separation of edited copies from unrelated texts, which needs no judged pairs.
     """
     orders = np.array([order_of(found, labels) for found in measured])
     apart = np.array(separations) / max(*separations, 1e-6)
@@ -289,11 +286,11 @@ def best_ordered(
 
 
 def nearness(others: F32, far: F32, count: int) -> float | None:
-    """Return how often a pair that is judged no duplicate is more similar than a random pair.
+    """Return how often a judged non-duplicate is more similar than a random pair.
 
-    `others`: the similarities of such judged pairs; `far`: those of all pairs of `count` random
-    texts.  None if chance explains the number (Mann & Whitney 1947): these seem to be any pairs,
-    and not candidates that a blocking step or a search has chosen.
+    `others`: the similarities of judged non-duplicates.  `far`: the similarities of all pairs of
+    `count` random texts.  None if chance explains the number (Mann & Whitney 1947): the judged
+    pairs then seem random, instead of candidates that a blocking step or a search has chosen.
     """
     if not len(others) or not len(far):
         return None
@@ -304,10 +301,10 @@ def nearness(others: F32, far: F32, count: int) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """What chooses among sketches by judged pairs.
+    """The settings of a choice among sketches by judged pairs.
 
-    `priors`, `leasts`: for each sketch, what `rate` takes.  `usual`: see `simplest`, None for the
-    choice of `best_ordered`, which takes `separations`.
+    `priors`, `leasts`: the arguments of `rate` for each sketch.  `usual`: see `simplest`; None
+    chooses by `best_ordered`, which takes `separations`.
     """
 
     priors: Sequence[float]
@@ -330,10 +327,10 @@ class Contest:
 
 
 def left_out(measured: Sequence[F32], labels: Bools, contest: Contest) -> Bools:
-    """Return the pairs that are taken, bool[1, n], by choices that were made without them.
+    """Return which pairs are taken by choices that were made without them: bool[1, n].
 
-    Not only the threshold but also the sketch is chosen without them.  The best of many sketches
-    looks better on the pairs that chose it than it is.
+    Both the threshold and the sketch are chosen without them, since the best of many sketches looks
+    too good on the pairs that chose it.
     """
     generator = np.random.default_rng(contest.seed)
     taken = np.zeros((1, len(labels)), np.bool_)
@@ -350,15 +347,15 @@ def left_out(measured: Sequence[F32], labels: Bools, contest: Contest) -> Bools:
 def precision_of(left_out: Bools, taken: Bools, labels: Bools) -> Share:
     """Return the share of duplicates among the pairs taken.
 
-    `left_out` [r, n]: the pairs that are taken by choices without them, which give the share.
-    `taken` [n]: those that the final choice takes.  The interval covers those of both: the final
-    threshold can lie on either side of the thresholds of the other choices.
+    `left_out` [r, n]: the pairs taken by choices without them, which give the share.  `taken` [n]:
+    the pairs that the final choice takes.  The interval covers the intervals of both, since the
+    final threshold may lie on either side of the other thresholds.
     """
     return _share_of(left_out, taken, labels, None)
 
 
 def recall_of(left_out: Bools, taken: Bools, labels: Bools) -> Share:
-    """Return the share of duplicates that are taken; the arguments are those of `precision_of`."""
+    """Return the share of duplicates that are taken; see `precision_of` for the arguments."""
     return _share_of(left_out, taken, labels, float(labels.sum()))
 
 
@@ -375,7 +372,7 @@ def wilson(count: float, total: float) -> Share:
 
 
 def _share_of(left_out: Bools, taken: Bools, labels: Bools, total: float | None) -> Share:
-    """Return the duplicates taken as a share of `total`, None for all pairs taken."""
+    """Return the duplicates taken as a share of `total`; None means all pairs taken."""
     counts = [left_out.mean(axis=0), taken.astype(np.float64)]
     first, second = (
         wilson(float(each @ labels), float(each.sum()) if total is None else total)
@@ -385,7 +382,7 @@ def _share_of(left_out: Bools, taken: Bools, labels: Bools, total: float | None)
 
 
 def order_of(similarities: F32, labels: Bools) -> float:
-    """Return how often a duplicate is more similar than another pair; half of equal ones count."""
+    """Return how often a duplicate is more similar than another pair; ties count half."""
     ranked = np.sort(similarities[~labels])
     below = np.searchsorted(ranked, similarities[labels], "left")
     above = np.searchsorted(ranked, similarities[labels], "right")
@@ -399,17 +396,17 @@ def _chances(middles: F64, slopes: F64, similarities: F64) -> F64:
 
 
 def _weights(logarithms: F64) -> F64:
-    """Return weights that add up to 1, by their logarithms up to a constant."""
+    """Return weights with the sum 1 from their logarithms, which may lack a common constant."""
     weights = np.exp(logarithms - logarithms.max())
     return np.asarray(weights / weights.sum(), np.float64)
 
 
 def _level(similarities: F64, chances: F64, curve: F64) -> float:
-    """Return the threshold with the best F1 to expect.
+    """Return the threshold with the best expected F1.
 
-    `chances`: the probability that each pair is a duplicate; `curve`: that of `LEVELS`.  With the
-    best threshold, a pair counts as a duplicate if its probability is at least half of the best F1
-    (Lipton, Elkan & Narayanaswamy 2014).  Without pairs, it does if that is as likely as not.
+    `chances`: the probability that each pair is a duplicate.  `curve`: the same for `LEVELS`.  The
+    best threshold takes the pairs whose probability is at least half of the best F1 (Lipton, Elkan
+    & Narayanaswamy 2014).  Without pairs, that probability is 1/2.
     """
     order = np.argsort(-similarities)
     right = np.cumsum(chances[order])

@@ -1,11 +1,10 @@
-"""Samples: texts drawn from a collection, how they are written, how noisy and how long they are.
+"""Samples: texts drawn from a collection, with their writing system, noise and length.
 
-In scripts without spaces each character counts as a word.
+In scripts without spaces, each character counts as a word.
 
-Of stored documents there are no texts.  But each weight is a sum of as many signs as the document
-has features.  With few features such sums have few values, so the rounded weights of a short
-document have few levels: at most n + 1 of 16 for n features.  A minimum of n hashes is about
-1 / (n + 1) of the largest hash.
+Stored documents have no texts, but their vectors reveal short ones.  Each weight is a sum of signs,
+one for each feature, so a document of n features has at most n + 1 of the 16 levels of rounded
+weights.  In a signature, a minimum of n hashes is about 1 / (n + 1) of the largest hash.
 """
 
 import math
@@ -28,13 +27,12 @@ from simdb.core.values import dataclass
 from simdb.core.vector_form import unpack, unpack_minima
 
 SAMPLED_TEXTS = 2000
-# Texts are cut after so many characters: the advice does not change beyond.
-TEXT_CHARACTERS = 20_000
+TEXT_CHARACTERS = 20_000  # texts are cut here; more characters do not change the advice
 # A tag with a name, such as <p> or </div class="x">, but not "a < b".
 TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]*(?:\s[^<>]{0,500})?/?>")
 TAGS_LEAST = 2
-# Kana and Han, and letters of Thai, Lao, Tibetan, Burmese, Khmer, Tai Le, New Tai Lue, Tai Tham,
-# Javanese and Tai Viet: nearly all letters that the kernel takes as words.
+# Kana, Han and the letters of Thai, Lao, Tibetan, Burmese, Khmer, Tai Le, New Tai Lue, Tai Tham,
+# Javanese and Tai Viet, nearly all that the kernel takes as words.
 SPACELESS_RANGES = (
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
     "\u0e01-\u0e2e\u0e81-\u0eae\u0f40-\u0f6c\u1000-\u102a\u1050-\u1055\u1780-\u17b3"
@@ -42,33 +40,30 @@ SPACELESS_RANGES = (
 )
 SPACELESS_LETTER = re.compile(f"[{SPACELESS_RANGES}]")
 SCRIPT_SHARE = 0.5
-# Forms of other letters and digits: of Arabic, of full and half width, and ligatures.
+# Presentation forms of letters and digits: of Arabic, of full and half width, and ligatures.
 FORMS = re.compile(
     "[\ufb00-\ufb06\ufb50-\ufdff\ufe70-\ufefc\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uff9f]"
 )
-# Points of Hebrew and Arabic that writers mostly leave out, and the tatweel.
+# Points of Hebrew and Arabic that writers mostly omit, and the tatweel.
 POINTS = re.compile("[\u05b0-\u05bd\u05bf\u05c1\u05c2\u05c7\u0610-\u061a\u0640\u064b-\u0652\u0670]")
 # Letters of Turkish and Azerbaijani that no other language has.
 TURKIC = re.compile("[\u0130\u0131\u011f\u011e]")
 # Words with Latin and Cyrillic letters.
 MIXED = re.compile("[A-Za-z][\u0400-\u052f]|[\u0400-\u052f][A-Za-z]")
-# From which share of texts on an option is advised: forms and points are seldom in all texts, but
-# then some copies lack them; I is another letter only in a collection that is mostly Turkic.
+# The shares of texts from which on an option is advised.  Forms and points are seldom in all texts,
+# but then some copies lack them.  I is another letter only in a mostly Turkic collection.
 FORMS_LEAST, TURKIC_LEAST = 0.01, 0.5
-# Words that differ in one letter from one that is so frequent are misread or mistyped.
+# A word that differs in one letter from a word with FREQUENT occurrences is misread or mistyped.
 WORD = re.compile(r"[^\W\d_]{5,20}")
 FREQUENT = 5
-# Of the words of clean texts, so few look misread.
-NOISE_LEAST = 0.02
-# With fewer words than this, one changed word makes 3-shingles less similar than the default
+NOISE_LEAST = 0.02  # a smaller share of such words is usual in clean texts
+# With fewer words, one changed word brings the similarity of 3-shingles below the default
 # threshold: of 28 shingles, 25 are left.
 SHORT_WORDS = 30
-COMMON = 0.5  # the share of texts from which on a property is one of the collection
-# The page from which the amount of editing is taken.
-PAGE_WORDS = 300
+COMMON = 0.5  # a share of texts from which on their property counts for the collection
+PAGE_WORDS = 300  # length of the page by which the allowed amount of editing is defined
 PAGE_SHINGLE = 3
-# Documents with more features have nearly all levels.
-NUMBERS = np.arange(1, 33)
+NUMBERS = np.arange(1, 33)  # of features; documents with more have nearly all levels
 SIMULATED = 1000
 BINOMIAL_CHANCE = 0.5
 MINIMUM_BITS = 32
@@ -76,10 +71,10 @@ MINIMUM_BITS = 32
 
 @dataclass(frozen=True, slots=True)
 class WritingSystem:
-    """How some texts are written.
+    """The writing system of some texts.
 
     `formed`, `pointed`, `turkic`, `mixed`: the shares of texts with such characters.  `noise`: the
-    share of words that differ in one letter from a frequent word, and are in the texts once.
+    share of words that occur once, and differ in one letter from a frequent word.
     """
 
     formed: float
@@ -90,7 +85,7 @@ class WritingSystem:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of a sketch that make equal what writers write in several ways."""
+        """The options of a sketch that make different spellings equal."""
         nfkc = {"normalisation": "nfkc"} if self.formed >= FORMS_LEAST else {}
         marks = {"marks": "drop"} if self.pointed >= FORMS_LEAST else {}
         alike = {"normalisation": "lenient", "marks": "drop"} if self.mixed >= FORMS_LEAST else {}
@@ -98,17 +93,17 @@ class WritingSystem:
 
     @property
     def is_noisy(self) -> bool:
-        """Whether the texts look as if they were read by a machine from paper."""
+        """Whether the texts look as if a machine had read them from paper."""
         return self.noise >= NOISE_LEAST
 
 
 @dataclass(frozen=True, slots=True)
 class TextSample:
-    """Some texts of a collection of `total` documents.
+    """A sample of texts of a collection of `total` documents.
 
     `words`: their median number of words, without tags.  `spaceless`: the share of texts mostly in
     scripts without spaces, such as Chinese or Thai.  `marked`: the share of texts with mark-up.
-    `writing`: what their characters say.
+    `writing`: their writing system.
     """
 
     texts: list[str]
@@ -139,16 +134,16 @@ def as_texts(texts: Any) -> tuple[Sequence[Any], dict[Any, int] | None]:
 
 
 def as_text(text: Any, name: str) -> str:
-    """Return one text as a str, cut if it is very long; InputError names it if it is no text."""
+    """Return one text as a str, cut if it is very long; an InputError names it as `name`."""
     text = decoded_text(text, errors="replace")
     if not isinstance(text, str):
         raise InputError(f"{name} is {describe(text)}; tune needs texts, as str or bytes")
-    # A lone surrogate is no valid text, and tells nothing about the others.
+    # A lone surrogate is not valid text, but does not spoil the rest.
     return text[:TEXT_CHARACTERS].encode("utf-8", "replace").decode()
 
 
 def drawn(texts: Sequence[Any], total: int, generator: np.random.Generator) -> TextSample:
-    """Return a sample of texts that stand for `total` documents."""
+    """Return a sample of texts that represent `total` documents."""
     count = min(len(texts), SAMPLED_TEXTS)
     places = np.sort(generator.choice(len(texts), count, replace=False)).tolist()
     chosen = [as_text(texts[at], f"text {at}") for at in places]
@@ -189,7 +184,7 @@ class DrawnTexts:
 
 
 def writing_of(texts: Sequence[str]) -> WritingSystem:
-    """Return how some texts are written."""
+    """Return the writing system of some texts."""
     formed, pointed, turkic, mixed = (
         sum(bool(kind.search(text)) for text in texts) / len(texts)
         for kind in (FORMS, POINTS, TURKIC, MIXED)
@@ -198,7 +193,7 @@ def writing_of(texts: Sequence[str]) -> WritingSystem:
 
 
 def _share(texts: list[str], letter: re.Pattern[str]) -> float:
-    """Return the share of texts at least half of whose letters are of one kind."""
+    """Return the share of texts in which at least half of the letters match `letter`."""
     return sum(
         len(letter.findall(text)) >= SCRIPT_SHARE * sum(map(str.isalpha, text)) > 0
         for text in texts
@@ -206,7 +201,7 @@ def _share(texts: list[str], letter: re.Pattern[str]) -> float:
 
 
 def _noise(texts: Sequence[str]) -> float:
-    """Return the share of words that are there once, one letter off a frequent word."""
+    """Return the share of words that occur once and are one letter off a frequent word."""
     counts = Counter(word for text in texts for word in WORD.findall(text.lower()))
     frequent = {
         masked for word, count in counts.items() if count >= FREQUENT for masked in _masked(word)
@@ -218,12 +213,12 @@ def _noise(texts: Sequence[str]) -> float:
 
 
 def _masked(word: str) -> list[str]:
-    """Return the word with each of its letters left open in turn."""
+    """Return the word with each of its letters replaced by a dot in turn."""
     return [f"{word[:at]}.{word[at + 1 :]}" for at in range(len(word))]
 
 
 def count_words(texts: Sequence[str]) -> I64:
-    """Return the number of words in each text, as the kernel cuts it, int64[n]."""
+    """Return the number of words of each text, as the kernel cuts them: int64[n]."""
     offsets, _, counts = kernel.count_texts(
         texts, unit=SPACELESS, lowercase=False, shingle=1, seed=0, vocabulary=None, replace=True,
         start=0,
@@ -232,12 +227,12 @@ def count_words(texts: Sequence[str]) -> I64:
 
 
 def changed_words(words: int, similarity: float) -> float:
-    """Return how many of `words` words a near-duplicate may have changed.
+    """Return the number of changed words that a near-duplicate of `words` words may have.
 
-    `similarity`: the threshold that suits a page of 300 words.  There as many words may change as
-    leave its 3-shingles at `similarity`.  A longer text may change the same share of its words.  In
-    a short text the same share would be less than one word, and the same number would be all words,
-    so a shorter text may change the geometric mean of both.
+    `similarity`: the threshold for a page of 300 words, which decides the number of words that may
+    change there.  A longer text may change the same share of its words.  In a short text, the same
+    share would be less than one word, and the same number would be all words.  So it may change the
+    geometric mean of the two.
     """
     share = float(1 - similarity ** (1 / PAGE_SHINGLE))
     if words >= PAGE_WORDS:
@@ -246,7 +241,7 @@ def changed_words(words: int, similarity: float) -> float:
 
 
 def is_telling(sketch: AnySketch) -> bool:
-    """Return whether stored vectors tell the number of features, and that the number of words."""
+    """Return whether stored vectors reveal the number of features, and so the number of words."""
     if sketch.tokeniser or sketch.stop_words or sketch.unit not in ("words", "whitespace"):
         return False
     if isinstance(sketch, Minhash):
@@ -259,7 +254,7 @@ def is_telling(sketch: AnySketch) -> bool:
 def median_features(sketch: AnySketch, vectors: U8) -> float | None:
     """Estimate the median number of features of documents; None for more than about 30.
 
-    `vectors` uint8[n, w]: as a database with this sketch, which `is_telling`, stores them.
+    `vectors` uint8[n, w]: as stored by a database with this sketch.  The sketch must be telling.
     """
     if isinstance(sketch, Minhash):
         return features_by_minima(unpack_minima(vectors, MINIMUM_BITS))
@@ -303,7 +298,7 @@ def _level_counts(vectors: U8) -> I64:
 
 
 def _middle_mean(values: I64) -> float:
-    """Return the mean of the middle half of some values: a median, but not a whole number."""
+    """Return the mean of the middle half of some values: like a median, but rarely whole."""
     ordered = np.sort(values)
     quarter = len(ordered) // 4
     return float(ordered[quarter : len(ordered) - quarter].mean())

@@ -1,6 +1,6 @@
-"""Tuning: advises on the sketch and the threshold for a collection of texts, and says why.
+"""Tuning: advice on the sketch and the threshold for a collection of texts, with reasons.
 
-They are chosen by a sample of the texts, and by pairs that people have judged or edited copies.
+The choice follows from a sample of the texts, and from judged pairs or edited copies.
 """
 
 import math
@@ -31,8 +31,7 @@ ADVISED = ("unit", "shingle", "weighting", "markup", "normalisation", "marks", "
 LINE = 88
 FITTED_TEXTS = 20_000
 SEED_MAX = 2**64 - 1
-# Judgements that order pairs less well mean something else than nearness of text.
-LOOSE_ORDER = 0.8
+LOOSE_ORDER = 0.8  # a smaller order means that judgements are about more than the text
 Shapes = tuple[tuple[UnitName, int], ...]
 
 WORDS: UnitName = "words"
@@ -40,22 +39,21 @@ CHARACTERS: UnitName = "characters"
 SPACED: Shapes = (
     (WORDS, 3), (WORDS, 2), (WORDS, 1), (CHARACTERS, 5), (CHARACTERS, 4), (CHARACTERS, 3),
 )  # fmt: skip
-# In scripts without spaces each character is a word.
+# In scripts without spaces, each character is a word.
 SPACELESS: Shapes = ((WORDS, 3), (WORDS, 2), (WORDS, 1))
-# IDF tables are fitted to so many characters.
-FITTED_CHARACTERS = 10_000_000
+FITTED_CHARACTERS = 10_000_000  # of the texts for IDF tables
 BACKGROUND_TEXTS = 1000
 EDITED_TEXTS = 500
-# A wrong letter changes five of its shingles, but fifteen of three words.
+# A wrong letter changes only 5 shingles of 5 characters, but all shingles with its word.
 MISREAD = Simhash(unit=CHARACTERS, shingle=5)
-# With more judged pairs, choosing the sketch by them hardly flatters it.
+# With more judged pairs, the sketch that they choose hardly looks better than it is.
 FEW_PAIRS = 400
 PIECE = re.compile(rf"[{samples.SPACELESS_RANGES}]|[^\s{samples.SPACELESS_RANGES}]+")
 POOL_TEXT_CHARACTERS = 2000
-# A larger shingle is taken if it separates copies from unrelated texts nearly as well.
+# A larger shingle is chosen if it separates copies from unrelated texts nearly as well.
 NEARLY = 0.95
 LEAST, MOST = 0.2, 0.98
-# Of candidates from a blocking step, those of hardly any similarity can be duplicates.
+# Candidates of a blocking step can be duplicates even with hardly any similarity.
 LEAST_BLOCKED = 0.01
 USUAL_MARGIN = 0.02
 
@@ -82,7 +80,7 @@ class SketchAdvice(Advice):
         The flags with which `simdb idf SOURCE...` makes the IDF table that `flags` names; ""
         without a table.
     precision, recall : share with value, low and high, or None
-        The precision and recall to expect of pairs like the judged pairs.  The true share lies in
+        The expected precision and recall on pairs like the judged pairs.  The true share lies in
         the interval from `low` to `high` with a probability of about 0.9.  None without judged
         pairs.
     reasons : tuple of str
@@ -94,8 +92,8 @@ class SketchAdvice(Advice):
     pair_count : int
         Number of judged pairs that were used.
     blocking : bool
-        Whether the threshold applies only to candidates of a blocking step, as `blocking` said or
-        as the judged pairs show.
+        Whether the threshold applies only to candidates of a blocking step, as given by `blocking`
+        or shown by the judged pairs.
     """
 
     options: Options
@@ -116,7 +114,7 @@ class SketchAdvice(Advice):
 
     @property
     def commands(self) -> dict[str, str]:
-        """The advice in the words of each command, and of Python, in the order of their use."""
+        """The advice as command lines and as Python code, in order of use."""
         options = re.sub("<IdfTable[^>]*>", f"simdb.load_idf({IDF_FILE!r})", repr(self.options))
         query = f"simdb query DB TEXT --similarity {self.options.similarity:g}"
         words = {
@@ -156,7 +154,7 @@ class SketchAdvice(Advice):
         }
 
     def __str__(self) -> str:
-        """Show the commands, what their similarity is, what to expect, and the reasons."""
+        """Show the commands, the measure, the expected precision and recall, and the reasons."""
         shares = {"precision": self.precision, "recall": self.recall}
         expected = [f"{name} {share}" for name, share in shares.items() if share is not None]
         lines = [*self.commands.values(), f"measure {self.measure}", *expected, ""]
@@ -182,20 +180,19 @@ def tune(
     Parameters
     ----------
     texts : list, array, iterator or dict of texts by id
-        The texts, of which a few thousand are looked at.
+        The texts; a sample of a few thousand is examined.
     pairs : iterable of pairs, optional
         Pairs (left, right) that people have judged: positions in `texts`, ids of a dict, or texts.
     labels : iterable of bool or {0, 1}, optional
-        True or 1 for each duplicate, False or 0 for each other pair.
+        True or 1 for a duplicate, False or 0 for any other pair.
     blocking : bool, optional
         Whether `pairs` are candidates of a blocking step, such as records with the same maker, and
-        only such candidates will be decided.  If not given, the pairs decide: they are
-        candidates if non-duplicates among them are more similar than random pairs of `texts`.  The
-        reasons say so.
+        only such candidates will be decided.  If not given, they count as candidates if their
+        non-duplicates are more similar than random pairs of `texts`; the reasons then say so.
     documents : int, optional
         Number of documents of the collection, if `texts` are only a part of it.
     markup : {"html", "none"}, optional
-        The mark-up of the texts; found by a look at them if not given.
+        The mark-up of the texts; if not given, the texts are examined.
     seed : int, default 0
         The seed of the random draws; the same seed gives the same advice.
 
@@ -207,22 +204,22 @@ def tune(
     Raises
     ------
     InputError
-        If there are no texts, no text has a word, a pair or label is invalid, or only one of
-        `pairs` and `labels` is given.
+        If there are no texts or no words, a pair or label is invalid, or only one of `pairs` and
+        `labels` is given.
     OptionError
         If an argument is invalid, or `blocking` is True without `pairs`.
 
     Notes
     -----
-    50 pairs say much about the threshold and something about the sketch.  Fewer than two
-    duplicates, or fewer than two other pairs, count as none, and the reasons say so.
+    50 pairs tell much about the threshold and something about the sketch.  With fewer than two
+    duplicates or fewer than two other pairs, all pairs are ignored, and the reasons say so.
 
-    Without pairs, the threshold is the similarity of edited copies of the texts.  Their edits are
-    in proportion to those that the default threshold allows on a page of 300 words.  It is no less
-    than the similarity that unrelated texts reach by chance.
+    Without pairs, the threshold is the similarity of edited copies of the texts.  The number of
+    edits is in proportion to the edits that the default threshold allows on a page of 300 words.
+    The threshold is at least the similarity that unrelated texts reach by chance.
 
-    With `blocking`, the threshold follows the pairs alone.  The reasons then say what a search of
-    the whole collection would match at that threshold.
+    With `blocking`, the threshold follows from the pairs alone.  The reasons then give the matches
+    that a search of the whole collection would find at that threshold.
 
     Examples
     --------
@@ -262,11 +259,11 @@ def tune(
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What the sample says about one sketch.
+    """The properties of one sketch on the sample.
 
     `edited`: the median similarity of a text and its edited copy.  `chance`: the similarity that
     few unrelated documents reach.  `found`: the share of copies at `threshold` or more.
-    `separation`: the mean similarity of copies less that of unrelated texts, over their standard
+    `separation`: the mean similarity of copies minus that of unrelated texts, over their standard
     deviation.
     """
 
@@ -278,15 +275,15 @@ class Outlook:
 
     @property
     def threshold(self) -> float:
-        """The threshold by the sample alone."""
+        """The threshold from the sample alone."""
         return threshold_of(self.edited, self.chance)
 
 
 @dataclass(frozen=True, slots=True)
 class PairVerdict:
-    """What judged pairs say.
+    """The verdict of judged pairs on the chosen sketch.
 
-    `rating`: the rating of the choice; `usual`: that of `liked`, which the sample alone would have
+    `rating`: of the choice.  `usual`: the rating of `liked`, which the sample alone would have
     chosen.  `order`: how often a duplicate is more similar than another pair.
     """
 
@@ -300,12 +297,13 @@ class PairVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A sketch, a threshold, and what they are based on.
+    """A sketch and a threshold, with the evidence for them.
 
-    `outlook`: the sketch, by the sample.  `changed`: the median number of words that were changed
-    in copies.  `verdict`: None without judged pairs, and if `pairs` are few.  `chance_matches`: if
-    the judged pairs come from a blocking step, how many unrelated documents of the collection match
-    one at `threshold`.  `nearness`: what shows that they do, see there.
+    `outlook`: the sketch and its properties on the sample.  `changed`: the median number of changed
+    words in copies.  `verdict`: None without judged pairs, or if `pairs` are too few.
+    `chance_matches`: if the judged pairs come from a blocking step, the number of unrelated
+    documents that match a document at `threshold`.  `nearness`: the result of `judged.nearness`, if
+    it shows a blocking step.
     """
 
     sample: samples.TextSample
@@ -319,13 +317,13 @@ class Choice:
 
     @property
     def is_misread(self) -> bool:
-        """Whether the choice is one for texts with wrong letters."""
+        """Whether the choice is meant for texts with wrong letters."""
         return (
             self.verdict is None and self.sample.writing.is_noisy and self.outlook.sketch == MISREAD
         )
 
     def shown(self, estimate: float) -> float:
-        """Return a similarity that the sketch estimates, a cosine, on the scale of its texts."""
+        """Convert the sketch's estimate, a cosine, to the scale of its texts."""
         return round(float(self.outlook.sketch.scale_of().from_cosine(estimate)), CONVERTED_DIGITS)
 
     @property
@@ -335,7 +333,7 @@ class Choice:
 
 
 def _advice(choice: Choice) -> SketchAdvice:
-    """Return a choice as advice."""
+    """Convert a choice into advice."""
     sketch = choice.outlook.sketch
     added = choice.sample.writing.options | ({"markup": "html"} if choice.sample.is_marked else {})
     idf = sketch.idf and replace(sketch.idf, settings={**sketch.idf.settings, **added})
@@ -393,7 +391,7 @@ def reasons_of(choice: Choice) -> Iterator[str]:
 
 
 def flags_of(sketch: Simhash, similarity: float) -> tuple[str, str]:
-    """Return the flags for dedup and create, and for the IDF table, if the sketch has one."""
+    """Return the flags of dedup and create, and the flags of idf if the sketch has a table."""
     usual = Simhash()
     differing = [
         f"--{name} {getattr(sketch, name)}"
@@ -556,14 +554,14 @@ def _interval(share: judged.Share | None) -> dict[str, float] | None:
 
 
 def threshold_of(edited: float, chance: float) -> float:
-    """Return the larger of two levels, cut to hundredths, or the usual threshold if it is near."""
+    """Return the larger level, cut to hundredths, or the default threshold if it is near."""
     level = min(max(edited, chance, LEAST), MOST)
     is_usual = abs(level - COSINES.usual) < USUAL_MARGIN
     return COSINES.usual if is_usual else math.floor(level * 100) / 100
 
 
 def outlook(sketch: Simhash, texts: Sequence[str], copies: Sequence[str], total: int) -> Outlook:
-    """Return what a sample of texts says about a sketch.
+    """Measure a sketch on a sample of texts.
 
     `copies`: edited copies of the first texts.  `total`: the documents of the collection.
     """
@@ -578,7 +576,7 @@ def outlook(sketch: Simhash, texts: Sequence[str], copies: Sequence[str], total:
 
 
 def preferred(outlooks: Sequence[Outlook], sample: samples.TextSample) -> Outlook:
-    """Return the best outlook; the first one, the default, if the texts are not short."""
+    """Return the best outlook; if the texts are not short, the first one, which is the default."""
     if not sample.is_short:
         return outlooks[0]
     best = max(outlooks, key=lambda each: each.separation)
@@ -596,12 +594,12 @@ def choose(
 ) -> Choice:
     """Choose a sketch and a threshold; `fitted`: the texts for IDF tables.
 
-    `blocking`: whether the pairs are candidates of a blocking step, which alone are decided; None
-    if the pairs shall show it.
+    `blocking`: whether the pairs are candidates of a blocking step, and only such candidates will
+    be decided.  None lets the pairs show it.
     """
     shown = _visible(sample.texts[:BACKGROUND_TEXTS], sample)
     copies, changed = edited(shown[:EDITED_TEXTS], COSINES.usual, np.random.default_rng(seed))
-    # Sketches in which each feature counts once, those of larger shingles first.
+    # Sketches in which each feature counts once, larger shingles first.
     shapes = SPACELESS if sample.spaceless >= samples.COMMON else SPACED
     plain = [Simhash(unit=unit, shingle=shingle) for unit, shingle in shapes]
     outlooks = [outlook(each, shown, copies, sample.total) for each in plain]
@@ -609,7 +607,7 @@ def choose(
     if pairs is None or pairs.are_few:
         misread = next((each for each in outlooks if each.sketch == MISREAD), None)
         if sample.writing.is_noisy and misread is not None:
-            # Copies with wrong letters are much less alike than edited ones.
+            # Copies with wrong letters are much less similar than edited copies.
             return Choice(sample, misread, threshold_of(0, misread.chance), changed, None, pairs)
         return Choice(sample, liked, liked.threshold, changed, None, pairs)
     weighted = _weighted_sketches(plain, _visible(fitted, sample))
@@ -617,13 +615,13 @@ def choose(
     pairs = replace(pairs, left=_visible(pairs.left, sample), right=_visible(pairs.right, sample))
     near = None
     if blocking is None:
-        # Unrelated texts have some of the smallest shingles in common.
+        # Even unrelated texts share some of the smallest shingles.
         others = judged.estimates(pairs.left, pairs.right, plain[-1])[~pairs.labels]
         far = judged.unrelated(judged.directions(shown, plain[-1]))
         near = judged.nearness(others, far, len(shown))
     is_blocked = blocking or near is not None
     choice = _judged_choice(sample, outlooks, liked, changed, pairs, seed, is_blocked=is_blocked)
-    # What is inferred does not matter where no unrelated documents match.
+    # The inference does not matter if no unrelated documents match.
     if blocking or (near is not None and choice.threshold < choice.outlook.chance):
         far = judged.unrelated(judged.directions(shown, choice.outlook.sketch))
         share = float((far >= choice.threshold).mean()) if len(far) else 0.0
@@ -641,13 +639,13 @@ def _judged_choice(
     *,
     is_blocked: bool,
 ) -> Choice:
-    """Choose the sketch that does best on judged pairs, and its threshold."""
+    """Choose the sketch that is best on judged pairs, and its threshold."""
     folds = judged.folds_of(pairs.labels, np.random.default_rng(seed))
     measured = [judged.estimates(pairs.left, pairs.right, each.sketch) for each in outlooks]
     priors = [each.threshold for each in outlooks]
     leasts = [max(LEAST, each.chance) for each in outlooks]
     if is_blocked:
-        # What all documents are like says nothing of candidates, whose similarities do.
+        # The distribution over all documents is irrelevant; the similarities of candidates count.
         priors = [float(found.mean()) for found in measured]
         leasts = [LEAST_BLOCKED] * len(outlooks)
     usual = next(at for at, each in enumerate(outlooks) if each is liked)
@@ -669,7 +667,7 @@ def _judged_choice(
 def edited(
     texts: Sequence[str], similarity: float, generator: np.random.Generator
 ) -> tuple[list[str], float]:
-    """Return a near-duplicate of each text, and the median number of words changed in it.
+    """Return a near-duplicate of each text, and the median number of changed words.
 
     `similarity`: the threshold for a page; see `changed_words`.
     """
@@ -677,7 +675,7 @@ def edited(
     copies, numbers = [], []
     for text in texts:
         places = [found.span() for found in PIECE.finditer(text)]
-        # A whole number, at least 1, whose mean is that of the words that may change.
+        # A random whole number, at least 1, whose mean is the number of words that may change.
         mean = samples.changed_words(len(places), similarity)
         count = max(1, int(mean) + int(generator.random() < mean % 1))
         chosen = generator.choice(len(places), min(count, len(places)), replace=False)
@@ -697,7 +695,7 @@ def _visible(texts: Sequence[str], sample: samples.TextSample) -> list[str]:
 
 
 def _weighted_sketches(plain: Sequence[Simhash], texts: list[str]) -> Iterator[Simhash]:
-    """Yield the same sketches with other weightings; the IDF tables are fitted to `texts`."""
+    """Yield the sketches with other weightings; their IDF tables are fitted to `texts`."""
     yield from (replace(each, weighting="tf") for each in plain if each.shingle == 1)
     lengths = np.cumsum([len(text) for text in texts])
     fitted = texts[: int(np.searchsorted(lengths, FITTED_CHARACTERS)) + 1]
