@@ -264,7 +264,8 @@ def signature(name: str, node: ast.FunctionDef) -> Iterator[str]:
         yield f"```python\n{name}{returns.replace(' ->', ':', 1)}\n```\n"
     else:
         arguments = [each for each in split(node.args) if each != "self"]
-        lines = [f"{name}({wrapped(arguments)}){returns}", *meanings(arguments)]
+        room = 96 - len(name + returns)
+        lines = [f"{name}({wrapped(arguments, room)}){returns}", *meanings(arguments)]
         yield "```python\n" + "\n".join(lines) + "\n```\n"
     yield described(node) + "\n"
 
@@ -404,10 +405,10 @@ def constants() -> dict[str, str]:
     return {**{name: texts.pop() for name, texts in found.items() if len(texts) == 1}, **core}
 
 
-def wrapped(arguments: list[str]) -> str:
-    """Put parameters on one line, or one on each line if they are many."""
+def wrapped(arguments: list[str], room: int) -> str:
+    """Put parameters on one line if it has at most `room` characters, otherwise one on each."""
     line = ", ".join(arguments)
-    if len(line) <= 80:
+    if len(line) <= min(room, 80):
         return line
     return "\n    " + ",\n    ".join(arguments) + ",\n"
 
