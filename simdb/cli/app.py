@@ -171,7 +171,7 @@ OF_A_SHELL: dict[str, Any] = {
     name=PROGRAM,
     help="Find near-duplicate documents, once or against an index of all documents seen before.",
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(simdb.__version__, message="simdb %(version)s")
 @click.option(

@@ -318,13 +318,9 @@ def read_document(path: str, reading: SourceOptions) -> Record | InputProblem:
     except content.CONTENT_ERRORS as error:
         return InputProblem("", name, content.explained(error))
     return Record(
-        id=name,
-        text=document,
-        source=name,
-        position=0,
-        size_bytes=size,
+        id=name, text=document, source=name, position=0, size_bytes=size,
         line=_line(path, name, text, reading) if reading.has_lines else None,
-    )
+    )  # fmt: skip
 
 
 def columns_of(reading: SourceOptions, sources: Collection[str]) -> dict[str, str | None]:

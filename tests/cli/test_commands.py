@@ -1,5 +1,6 @@
 """The table of commands, which is read without loading them."""
 
+import re
 from pathlib import Path
 
 import click
@@ -8,7 +9,7 @@ from over import over
 from simdb import Options, cli, jobs
 from simdb.cli import COMMANDS, NAMES, module_of
 from simdb.cli.app import app
-from simdb.cli.options.declare import DAILY, TITLES, described
+from simdb.cli.options.declare import DAILY, NO_BREAK, TITLES, described
 from simdb.core.values import fields
 
 SENTENCES = [pair for group in COMMANDS.values() for pair in group.items()]
@@ -21,7 +22,7 @@ def test_every_command_has_help_that_begins_with_its_sentence_and_ends_with_its_
     ran = simdb_run(verb, "--help")
 
     usage, first, *_ = ran.output.split("\n\n")
-    notes = "".join(described(verb)[2].split())
+    notes = "".join(described(verb)[2].replace(NO_BREAK, "-").split())
     assert (ran.code, usage.startswith("Usage: ")) == (0, True)
     assert " ".join(first.split()) == sentence
     assert "".join(ran.output.partition("Options:")[2].split()).endswith(notes)
@@ -51,6 +52,7 @@ def test_the_help_of_the_main_job_begins_with_ten_options_of_daily_use(simdb_run
     first = output.partition("Options:\n")[2].partition("\nMatching:")[0]
     flags = [line.split()[:2] for line in first.splitlines() if line.startswith("  -")]
     assert titles == ["Arguments", "Options", *[each for each in TITLES if each != "Tables"]]
+    assert not re.search("--[a-z-]*-$", output, re.M)
     assert flags[0] == ["-o,", "--output"]
     assert [each for each, _ in flags[1:]] == [*DAILY["dedup"][1:], "-h,"]
     assert len(DAILY["dedup"]) == 10

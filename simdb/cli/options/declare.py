@@ -55,6 +55,7 @@ CHOICES = {
     "--search": get_args(MethodName),
     "--keep": ("first", "last", "longest", "shortest", "max:", "min:"),
 }
+NO_BREAK = "\u2011"  # a hyphen at which click cuts no line
 LINE = re.compile(r"^    (\S.*?): (.+(?:\n {8}.+)*)", re.M)
 
 
@@ -92,6 +93,10 @@ class Command(click.Command):
                 raise
             message = f"No such option: {error.option_name}; use {own}"
             raise click.UsageError(message, ctx) from None
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help; no line ends inside an option."""
+        return super().get_help(ctx).replace(NO_BREAK, "-")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the parameters in their sections."""
@@ -248,9 +253,14 @@ def described(name: str) -> tuple[str, dict[str, Line], str]:
         names = [word.rstrip(",") for word in words if word.startswith("-")]
         metavar = " ".join(words[len(names) :])
         key = names[-1].partition("/")[0] if names else metavar
-        lines[key] = Line(names, metavar, " ".join(text.split()))
+        lines[key] = Line(names, metavar, unbroken(" ".join(text.split())))
     text, *notes = re.split("^(?: {4}.+\n)+", section, maxsplit=1, flags=re.M)
-    return text.strip(), lines, "".join(notes).strip()
+    return unbroken(text.strip()), lines, unbroken("".join(notes).strip())
+
+
+def unbroken(text: str) -> str:
+    """Return a text in which no line can end inside an option, such as --text-field."""
+    return re.sub("--[a-z-]+", lambda found: f"--{found[0][2:].replace('-', NO_BREAK)}", text)
 
 
 def _keep_json(context: click.Context, option: click.Parameter, value: bool) -> None:
@@ -312,7 +322,7 @@ def _option(name: str, annotation: Any, default: Any, lines: Mapping[str, Line])
 
 SHARED = described("shared")[1]
 DAILY, TITLES = (
-    {each.metavar: each.help.split() for each in described(name)[1].values()}
+    {each.metavar: each.help.replace(NO_BREAK, "-").split() for each in described(name)[1].values()}
     for name in ("daily", "groups")
 )
 TITLE_OF = {flag: title for title, flags in TITLES.items() for flag in flags}
