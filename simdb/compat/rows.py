@@ -139,7 +139,7 @@ class TemporaryRows:
         with self._lock:
             self._check_open()
             if not self.form.fits_database:
-                assert self.form.options is None  # raises the reason
+                assert self.form.options is None  # raises an error with the reason
             return self._settle().database
 
     def write(self, new: Rows, replacing: Rows) -> None:

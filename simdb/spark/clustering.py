@@ -469,7 +469,7 @@ def _usual(
     by_distance = settings.distance is not None or isinstance(sketch, Bits)
     if settings.lose is not None:
         if verify == ESTIMATE or by_distance or policy == CONNECTED:
-            raise OptionError("rule='contained' goes by similarity= of texts, exact, policy='star'")
+            raise OptionError("rule='contained' needs exact similarities and policy='star'")
         sketch = gram_sketch(sketch)
     if settings.similarity is not None or settings.distance is not None:
         return sketch, settings

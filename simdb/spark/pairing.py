@@ -177,7 +177,7 @@ class Settings:
     def check(self) -> None:
         """Raise OptionError for invalid arguments that no plan would detect."""
         if self.distance is None and self.similarity is None:
-            raise OptionError("say what matches: give similarity= or distance=")
+            raise OptionError("give similarity=, distance= or both")
         if self.block_limit is not None:
             whole("block_limit", self.block_limit, 1, 1 << 31)
 
@@ -233,8 +233,8 @@ def texts_of(sketches: Any, texts: Any, id: str, text: str) -> Any:
         return None
     elif not hasattr(texts, "schema"):
         raise OptionError(
-            "texts= must be the DataFrame of which the sketches were made, with ids and texts, or"
-            f" the name of a column of the sketches; got {shown(texts)}"
+            "texts= must be the DataFrame that was sketched, with ids and texts, or the name of a"
+            f" column of the sketches; got {shown(texts)}"
         )
     frames.column_type(texts, text)
     kind, column = frames.id_type(texts, id), frames.functions().col
@@ -253,8 +253,8 @@ def deciding(texts: Any, verify: VerifyName | None, settings: Settings) -> Any:
     one_of("verify", verify, (ESTIMATE, EXACT))
     if verify == EXACT and texts is None:
         raise OptionError(
-            "verify='exact' needs texts=: the DataFrame of which the sketches were made, with ids"
-            " and texts, or the name of a column of the sketches"
+            "verify='exact' needs texts=: the DataFrame that was sketched, with ids and texts, or"
+            " the name of a column of the sketches"
         )
     return texts if verify == EXACT else None
 
@@ -472,8 +472,8 @@ def _verified(table: Any, sketch: Any, least: float, lose: int | None) -> Any:
         is_known = np.isin(wanted, names)
         if not is_known.all():
             raise InputError(
-                f"texts= has no text of {int(np.count_nonzero(~is_known))} documents that are in a"
-                " candidate; give the DataFrame of which the sketches were made"
+                f"texts= lacks the texts of {int(np.count_nonzero(~is_known))} documents; give the"
+                " DataFrame that was sketched"
             )
         both.append(order[places])
     similarities, _ = measured(texts.column("text"), both[0], both[1], sketch, lose)
@@ -526,7 +526,7 @@ def connected(links: Any, job: SearchJob, name: str = "components") -> Any:
         if checkpoint is None:
             raise OptionError(
                 f"there are more than {most:,} links; give checkpoint=, a folder that"
-                " all processes can write, where they are joined in rounds"
+                " all processes can write to, to join them in rounds"
             )
         stars = _in_rounds(forests, job.partitions, f"{checkpoint}/{name}")
     column = frames.functions().col
@@ -582,7 +582,7 @@ def _in_rounds(links: Any, partitions: int, path: str) -> Any:
         if after == before:
             return links
         before = after
-    raise OptionError(f"components did not settle in {ROUNDS_MAX} rounds; this is a fault of simdb")
+    raise OptionError(f"components still changed after {ROUNDS_MAX} rounds; this is a bug of simdb")
 
 
 def _join_some(batches: Iterable[Any]) -> Iterator[Any]:

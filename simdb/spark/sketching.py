@@ -179,7 +179,7 @@ def sketch_of(sketches: Any) -> AnySketch:
             kind, settings = json.loads(field.metadata[METADATA])
             return KINDS[kind](**settings)
     raise InputError(
-        "these are no sketches of simdb.spark.fingerprints or signatures: no column has their"
+        "these are not sketches of simdb.spark.fingerprints or signatures: no column has their"
         " options in its metadata; make the sketches with these functions, and keep their columns"
     )
 
@@ -230,9 +230,9 @@ def checked_keys(sketches: Any, partitions: int) -> Keyed:
         if not is_hashed or len({row["id"] for row in ids}) == 1:
             raise ExistsError(
                 f"two documents have the id {ids[0]['id']!r}; give every document an id of its own,"
-                " or drop the rows that are there twice"
+                " or drop the repeated rows"
             )
-    raise ExistsError(f"two ids have one hash, by {SALTS} hashes; number the documents instead")
+    raise ExistsError(f"two ids have the same hash, {SALTS} times; use whole numbers as ids")
 
 
 def with_key(df: Any, id: str, is_hashed: bool, salt: int) -> Any:
@@ -277,7 +277,7 @@ def sketched(given: Any, sketch: AnySketch, on_null: str, *, has_features: bool 
         on_null = ERROR
     if sketch.idf is not None or sketch.tokeniser:
         raise OptionError(
-            "an IDF table or a tokeniser of your own does not travel to the tasks of Spark; use a"
+            "an IDF table or a tokeniser of your own cannot be sent to the tasks of Spark; use a"
             " sketch without them"
         )
     others = {name: frames.column_type(given, name) for name in given.columns[2:]}
@@ -318,8 +318,8 @@ def _without_nulls(batch: Any, on_null: str) -> Any:
     if on_null == ERROR:
         at = texts.is_null().to_numpy(zero_copy_only=False).argmax()
         raise InputError(
-            f"the document {ids[int(at)].as_py()!r} has no text or hash; give on_null='drop' to"
-            " leave such rows out, or, of texts, on_null='keep' to keep them"
+            f"the document {ids[int(at)].as_py()!r} has no text or hash; on_null='drop' omits such"
+            " rows, and on_null='keep' keeps rows without a text"
         )
     if on_null == DROP:
         return batch.filter(texts.is_valid())

@@ -94,7 +94,7 @@ def write_database(
         )
     if isinstance(sketch, Simhash) and not sketch.vector_bytes:
         raise OptionError(
-            "a database is written of sketches with vectors; make them with store_volatility=True"
+            "a database needs sketches with vectors; make them with store_volatility=True"
         )
     sketching.checked_keys(sketches, partitions_of(sketches, partitions))
     given = sketches.select("id", "is_empty", *sketching.columns_of(sketch))

@@ -54,7 +54,7 @@ _COUNT = struct.Struct("<I")
 _SIZE = struct.Struct("<Q")
 
 LOST = (
-    "restore the database from a copy or a dump; or go on without what is lost,"
+    "restore the database from a copy or a dump, or drop what is lost:"
     " rebuild(drop_damaged=True), simdb rebuild --drop-damaged"
 )
 

@@ -249,7 +249,7 @@ def _check_ids(run: Run, source: Source, contents: Contents) -> Iterator[Finding
         described.append((segment.ids, len(ids)))
     if run.info.ids:
         if joined_ids(described) != run.info.ids:
-            yield Finding(place, "the ids are not the row that the manifest says", REBUILD)
+            yield Finding(place, "the ids differ from the row in the manifest", REBUILD)
         live = live_ordinals(contents.dead, run.info.start, run.info.stop)
         if is_deleted(run.left_out(source), live).any():
             yield Finding(place, "leaves out live documents", REBUILD)
@@ -306,7 +306,7 @@ def _check_members(
     missing = int(np.count_nonzero(~is_held[live - start]))
     alien = int(np.count_nonzero(is_held & ~is_expected))
     if missing or alien or np.count_nonzero(is_held) != len(table.ordinals):
-        message = f"lacks {missing} live documents and has {alien} that it should not"
+        message = f"lacks {missing} live documents and has {alien} others"
         yield Finding(place, message, REBUILD)
 
 

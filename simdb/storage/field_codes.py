@@ -226,7 +226,7 @@ def check_codes(
         yield Finding(layout.FIELDS.decode(), str(error), REMEDY)
         return
     for ordinal in np.flatnonzero((stored != expected).any(axis=1))[:1].tolist():
-        why = f"the codes of ordinal {ordinal} are not those of its metadata"
+        why = f"the codes of ordinal {ordinal} do not fit its metadata"
         yield Finding(layout.FIELDS.decode(), why, REMEDY)
 
 

@@ -110,8 +110,8 @@ def _open_smaller(path: str, map_bytes: int, *, is_read_only: bool, is_synced: b
                 ) from error
             if is_read_only and str(error).endswith(os.strerror(errno.EACCES)):
                 raise ForbiddenError(
-                    f"{os.path.join(path, LMDB_LOCK)} may not be written by this user, and each"
-                    " reader notes in it that it reads; its owner can let others write this file"
+                    f"{os.path.join(path, LMDB_LOCK)} may not be written by this user, and every"
+                    " reader must write to it; its owner can let others write this file"
                     f" (chmod go+rw {os.path.join(path, LMDB_LOCK)}), or share the directory with a"
                     " group from the beginning (mkdir -m 2750)"
                 ) from error

@@ -828,7 +828,7 @@ def made_beside(
             _remove_unfinished(temporary)
     except errors.FullError as error:
         raise errors.FullError(
-            f"{target} was not made, and nothing of it stays: {error}"
+            f"{target} was not made, and nothing of it remains: {error}"
         ) from error
     except errors.Error:
         raise

@@ -53,7 +53,7 @@ def changes(
                     codec.verify_value(key, value)
                 except CorruptError as error:
                     path = source.environment.path
-                    raise CorruptError(f"{path} is damaged, its copy stays: {error}") from error
+                    raise CorruptError(f"{path} is damaged; copy unchanged: {error}") from error
             yield name, key, value
 
 
@@ -72,7 +72,7 @@ def check_follows(source: Source, copy: Source) -> None:
     elif bytes(note or b"") != _note(copy.environment.last_number, manifest):
         what = f"{path} was written to after it was copied, or an older simdb has copied it"
     elif not _can_come_from(source, own, copy, other):
-        what = f"{path} has what {source.environment.path} never had: they have parted"
+        what = f"{path} has data that {source.environment.path} never had"
     if what:
         raise ExistsError(f"{what}; give the path of a new directory, or remove this one first")
 

@@ -114,7 +114,7 @@ def problems_of(path: str, checksum: int | None) -> Iterator[str]:
             yield f"{path} has entries out of order from entry {start} on"
             return
         if not (part & np.uint64(WEIGHT_MASK)).all():
-            yield f"{path} has features that weigh nothing from entry {start} on"
+            yield f"{path} has features without weight from entry {start} on"
     directory = np.empty_like(table.directory)
     kernel.directory(entries, directory_bits(len(entries)), directory)
     if not np.array_equal(directory, table.directory):

@@ -279,7 +279,7 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
     for run in every:
         most = max(run.entry_count, run.id_count, run.weighted_count)
         if most > len(run) or run.polytope_count > run.weighted_count:
-            yield f"run {run.number} has {len(run)} documents, but more entries in a table"
+            yield f"run {run.number} has {len(run)} documents, but a table has more entries"
         if run.number >= manifest.next_run:
             yield f"run {run.number} exists, but the next run has the number {manifest.next_run}"
         if 0 < manifest.ahead <= run.number:

@@ -1,8 +1,9 @@
 """Membership: the cluster number and the next cluster member of every document.
 
 The members of a cluster form a ring: each names the next member, and the last one names the first.
-So all members can be found from any of them.  To unite two clusters, one document of each swaps its
-next member.  Numbers start at 1; a document in no cluster of at least two members has 0 and 0.
+So all members can be found from any of them.  Two clusters are united by exchanging the next
+members of one document of each.  Numbers start at 1; a document in no cluster of at least two
+members has 0 and 0.
 
 A value covers MEMBER_ORDINALS ordinals, after the header: numbers u32[k] | following u32[k].  A
 chunk without members has no value.

@@ -378,20 +378,20 @@ def written_entries(
 def check_merge(runs: Sequence[Run], name: bytes, merge: TableMerge, written: Entries) -> None:
     """Raise CorruptError unless a complete merge has read the entries `written` to a table.
 
-    It also must not have lost any entry that it did not drop.
+    Apart from dropped entries, the merge must also have written what it read.
     """
     check_read(runs, name, merge.read, written)
     if merge.kept != merge.written:
         raise CorruptError(
-            f"{entries_in(runs, name)} were not merged as they are: {merge.kept.length} became"
-            f" {merge.written.length} others; nothing was changed, try again"
+            f"{entries_in(runs, name)} changed when they were merged: {merge.kept.length}"
+            f" became {merge.written.length}; nothing was changed, try again"
         )
 
 
 def check_read(runs: Sequence[Run], name: bytes, read: Entries, written: Entries) -> None:
     """Raise CorruptError unless the entries `read` equal the entries `written`."""
     if read != written:
-        raise CorruptError(f"{entries_in(runs, name)} are not those that were written; {REMEDY}")
+        raise CorruptError(f"{entries_in(runs, name)} are not what was written; {REMEDY}")
 
 
 def entries_in(runs: Sequence[Run], name: bytes) -> str:
@@ -436,7 +436,7 @@ def table_differences(
             run.verify_table(name, source, (*tags, layout.DIRECTORY))
             if table.entries.checksum != known[name]:
                 number = run.info.number
-                yield name, f"the entries of run {number} are not those that were written"
+                yield name, f"the entries of run {number} are not what was written"
         except (CorruptError, FormatError) as error:
             yield name, str(error)
         run.give_back()
@@ -562,7 +562,7 @@ class Merging:
                 self._left_out = _others(run, self._merge.merged.ordinals)
         elif not ends_with(run, step.table, entries):
             raise CorruptError(
-                f"{entries_in(runs, step.table)} are not those of the steps before; {REMEDY}"
+                f"{entries_in(runs, step.table)} are not the entries of earlier steps; {REMEDY}"
             )
         self._written.update(step.columns)
         for column in step.columns:

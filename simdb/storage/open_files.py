@@ -27,7 +27,7 @@ MAP_BYTES = 1 << 20  # a later opening enlarges the map
 # While another program writes, the file changes all the time; walks then take 1 / REST of the time.
 # The same holds for walks before small changes.
 REST = 20
-# Shorter than a tick of the clock of write times.
+# Shorter than the resolution of file times.
 BETWEEN_SECONDS = 0.001
 
 Stamp = tuple[int, int]

@@ -226,7 +226,7 @@ class Passages:
                     stored = codec.encode_array(layout.TABLE_KINDS[column], key, array)
                     put(layout.PASSAGES, key, stored)
         if read != self.written:
-            raise CorruptError(f"stored passages are not those that were written; {LOST}")
+            raise CorruptError(f"stored passages are not what was written; {LOST}")
         return PassageInfo(number, *span, tuple(counts), entries.checksum)
 
     def grains_of(self, ordinals: U32, source: Source) -> Grains:
@@ -344,7 +344,7 @@ def passage_differences(row: PassageInfo, source: Source) -> Iterator[tuple[byte
         yield layout.PASSAGES, str(error)
         return
     if entries.checksum != row.checksum:
-        yield layout.PASSAGES, f"the entries of passage run {row.number} are not those written"
+        yield layout.PASSAGES, f"the entries of passage run {row.number} are not what was written"
 
 
 def check_rewritten(rows: Sequence[PassageInfo], source: Source) -> None:

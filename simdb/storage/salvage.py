@@ -72,7 +72,7 @@ Node = tuple[bytes, int, int, int]
 # The possible loss if whole pages of a sub-database are lost, since no key names their contents.
 TORN = {
     layout.META: "notes, or the calibration",
-    layout.METADATA: "documents have lost their metadata, and which ones is not known",
+    layout.METADATA: "unknown documents have lost their metadata",
 }
 
 
@@ -628,7 +628,7 @@ def _look_at_passages(found: Salvage, source: Source) -> None:
         for problem in problems:
             found.lose(problem, row.start, row.stop, "passages")
     if found.next_ordinal and not found.manifest.passages:
-        message = "the manifest is lost, and with it which passages count; all of them are lost"
+        message = "the manifest, which lists the passages, is lost, and so are all passages"
         found.losses.append(Loss(message, 0, found.next_ordinal, takes_documents=False))
 
 

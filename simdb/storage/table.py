@@ -50,7 +50,7 @@ POLYTOPE_HEADER_BITS = (7, 13, 18, 22)
 POLYTOPE_ENTRIES = (6000, 1 << 17, 6_000_000)
 
 
-# Fewer entries are sorted together, since starting a thread would take longer.
+# Fewer entries are sorted without bins, since starting threads would take longer.
 BINNED_ENTRIES = 1 << 17
 # The intended number of entries in a bin.
 BIN_ENTRIES = 1 << 14

@@ -355,7 +355,9 @@ def test_a_load_that_a_full_disk_ends_late_names_the_database_that_was_not_made(
 
     content = dumped(filled)
     monkeypatch.setattr("simdb.storage.files.sync_directory", fail)
-    with pytest.raises(simdb.FullError, match="new was not made, and nothing of it stays") as told:
+    with pytest.raises(
+        simdb.FullError, match="new was not made, and nothing of it remains"
+    ) as told:
         simdb.load(io.BytesIO(content), tmp_path / "new")
 
     assert "stored" not in str(told.value)

@@ -344,7 +344,7 @@ def test_a_damaged_value_is_not_copied_and_the_copy_stays(path, tmp_path):
     content = (path / "data.mdb").read_bytes()
     (path / "data.mdb").write_bytes(content.replace(b"is long 7", b"is wrong!"))
 
-    message = f"{path} is damaged, its copy stays: .*'iden'"
+    message = f"{path} is damaged; copy unchanged: .*'iden'"
     assert_stays(tmp_path / "copy", path, simdb.CorruptError, message)
 
 

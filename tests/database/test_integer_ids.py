@@ -242,7 +242,7 @@ def test_damage_of_ids_is_found_and_built_again(open_database, name):
         wrong = kernel.row_ids((105, 7, 1), len(row))
         key = layout.segment_key(row.number, layout.ID, 0)
         put_value(database, layout.DOCUMENTS, key, codec.encode_packed(key, wrong))
-        message = f"ids run {row.number}: the ids are not the row that the manifest says"
+        message = f"ids run {row.number}: the ids differ from the row in the manifest"
         assert message in findings(database)
         right = kernel.row_ids(row.ids, len(row))
         put_value(database, layout.DOCUMENTS, key, codec.encode_packed(key, right))

@@ -348,7 +348,7 @@ def test_rows_are_taken_from_sketches_of_the_right_kind():
         by_distance.rows(texts)
     with pytest.raises(simdb.InputError, match="rows of 64 bytes, got 32"):
         by_similarity.split(np.zeros((2, 32), np.uint8))
-    with pytest.raises(simdb.InputError, match="of signatures"):
+    with pytest.raises(simdb.InputError, match="for signatures"):
         plan_pairs(10, simdb.Minhash()).rows(fingerprints)
     hashes = np.arange(64, dtype=np.uint8).reshape(2, 32)
     by_hashes = plan_pairs(10, simdb.Bits(256))

@@ -143,5 +143,5 @@ def test_impossible_arguments_are_refused(documents):
         ss.clusters(sketches, similarity=0.8, texts={"a": "b"})
     with pytest.raises(simdb.InputError, match="no column 'text'"):
         ss.pairs(sketches, similarity=0.8, texts=documents, id="url")
-    with pytest.raises(Exception, match="texts= has no text"):
+    with pytest.raises(Exception, match="texts= lacks the texts"):
         ss.pairs(sketches, similarity=0.7, texts=documents.limit(3), **ask).collect()

@@ -67,7 +67,7 @@ def test_nothing_remains_cached_after_an_error(documents, cached):
         ss.drop_duplicates(documents, distance=9, max_share=0, partitions=2)
     with pytest.raises(simdb.OptionError, match="checkpoint="):
         star_clusters(documents, partitions=2, driver_links=1)
-    with pytest.raises(Exception, match="texts= has no text"):
+    with pytest.raises(Exception, match="texts= lacks the texts"):
         ss.pairs(
             ss.fingerprints(documents), similarity=0.5, texts=documents.limit(2), partitions=2,
         )  # fmt: skip

@@ -194,4 +194,4 @@ def test_entries_are_in_order_from_one_part_to_the_next(path, content, monkeypat
 def test_entries_without_weight_are_problems(path, content):
     write_entries(path, content, TABLE.entries & np.uint64(2**64 - 2**16))
 
-    assert any("weigh nothing" in problem for problem in problems_of(str(path), None))
+    assert any("without weight" in problem for problem in problems_of(str(path), None))

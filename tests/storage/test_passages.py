@@ -229,7 +229,7 @@ def test_check_compares_entries_with_the_sum_in_the_manifest(database):
 
     (finding,) = database.check()
 
-    assert "not those written" in finding.message
+    assert "not what was written" in finding.message
     database.rebuild(drop_damaged=True)
 
 
@@ -239,7 +239,7 @@ def test_a_merge_does_not_pass_damage_on(database, verb):
         put_ordinals(database, row)
     ids = list(database)
 
-    with pytest.raises(simdb.CorruptError, match="passages are not those that were written"):
+    with pytest.raises(simdb.CorruptError, match="passages are not what was written"):
         database.compact() if verb == "compact" else database.insert("x", " ".join(WORDS * 2))
 
     assert list(database) == ids

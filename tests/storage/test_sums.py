@@ -41,7 +41,7 @@ def test_entries_that_are_not_those_written_are_neither_missed_nor_merged(databa
     place = name.decode()
 
     assert [each.place for each in database.check()] == [place]
-    with pytest.raises(CorruptError, match=rf"{place} in the runs .* not those that were written"):
+    with pytest.raises(CorruptError, match=rf"{place} in the runs .* not what was written"):
         database.compact()
     database.rebuild()
 
@@ -58,7 +58,7 @@ def test_damage_is_not_merged_by_an_insertion(database):
     change_column(database, layout.table_name(2), layout.KEYS, zeros, -1)
     count = len(database)
 
-    with pytest.raises(CorruptError, match=r"table/02 in the runs .* not those that were written"):
+    with pytest.raises(CorruptError, match=r"table/02 in the runs .* not what was written"):
         insert_much(database)
 
     assert len(database) % 9 == count % 9

@@ -47,7 +47,7 @@ class LinkForest:
         """
         left, right = _checked(left, "left"), _checked(right, "right")
         if len(left) != len(right):
-            raise InputError(f"{len(left)} ids on the left have {len(right)} on the right")
+            raise InputError(f"left has {len(left)} ids and right {len(right)}")
         self._pending.append((left, right))
         self._pending_count += len(left)
         if self._pending_count >= max(PENDING_LEAST, len(self._ids)):

@@ -201,7 +201,7 @@ class PairsPlan:
         """
         if self.method == BY_BANDS:
             if not isinstance(sketches, Signatures):
-                raise InputError(f"the plan is of signatures, got {describe(sketches)}")
+                raise InputError(f"the plan is for signatures, got {describe(sketches)}")
             return self._checked(pack_minima(sketches.minima, sketches.sketch.stored_bits))
         bits = sketches.bits if isinstance(sketches, Fingerprints) else sketches
         if isinstance(self.exchange, ByHashes):
@@ -209,7 +209,7 @@ class PairsPlan:
         if self.row_bytes == plan.FINGERPRINT_BYTES:
             if not isinstance(bits, np.ndarray) or bits.dtype != np.uint64 or bits.ndim != 1:
                 raise InputError(
-                    f"the plan is of fingerprints, uint64[n] or Fingerprints, got {describe(bits)}"
+                    f"the plan is for fingerprints, uint64[n] or Fingerprints, got {describe(bits)}"
                 )
             return (
                 np.ascontiguousarray(bits, "<u8").view(np.uint8).reshape(-1, plan.FINGERPRINT_BYTES)
@@ -218,7 +218,7 @@ class PairsPlan:
             sketches.weights is None and sketches.vectors is None
         ):
             raise InputError(
-                "the plan is of fingerprints with weights or vectors, as simdb.fingerprints makes"
+                "the plan is for fingerprints with weights or vectors, as simdb.fingerprints makes"
                 f" them, got {describe(sketches)}"
             )
         if sketches.vectors is not None:
@@ -370,7 +370,7 @@ class PairsPlan:
             raise InputError(f"rows must be uint8[n, {self.row_bytes}], got {describe(rows)}")
         if rows.shape[1] != self.row_bytes:
             raise InputError(
-                f"the plan is of rows of {self.row_bytes} bytes, got {rows.shape[1]}; make the"
+                f"the plan is for rows of {self.row_bytes} bytes, got {rows.shape[1]}; make the"
                 " sketches with the options that the plan was made for"
             )
         return np.ascontiguousarray(rows)
@@ -455,7 +455,7 @@ def plan_pairs(
     if criterion.distance is not None:
         if criterion.distance >= options.bits:
             raise OptionError(
-                f"distance must be below {options.bits} here, within it every two documents match"
+                f"distance must be below {options.bits}, at which all documents match"
             )
         if options.is_wide:
             return _by_hashes(documents, options.sketch, criterion.distance, tasks)
@@ -546,7 +546,7 @@ def _part_bits(tables: int, tasks: int, documents: float) -> int:
 def _by_blocks(
     documents: float, options: Options, distance: int, width: int, least: float | None, tasks: int
 ) -> PairsPlan:
-    """Plan an exchange with the fewest tables; the search of a part chooses its own number."""
+    """Plan an exchange with the fewest tables; each search of a part chooses its own tables."""
     tables = distance + 1
     header = FINGERPRINT_BITS // tables
     exchange = ByBlocks(
