@@ -59,7 +59,7 @@ def distance_served(blocks: int, leading: int, flips: int) -> int:
     """Compute the largest distance that is always found with up to `flips` flipped header bits.
 
     A pair is missed only if every choice of `leading` blocks holds at least `flips + 1` differing
-    bits.  The fewest differing bits do this if `flips + 1` of them are spread evenly over `leading`
+    bits.  This takes the fewest differing bits if `flips + 1` are spread evenly over `leading`
     blocks, and every other block has the number of the fullest of these.
     """
     needed = flips + 1

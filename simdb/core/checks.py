@@ -158,7 +158,7 @@ def share(name: str, value: Any) -> None:
 
 
 def shares(**given: Any) -> None:
-    """Raise OptionError for a value, by its name, that is given and no `share`."""
+    """Raise OptionError for a value that is neither None nor a `share`; names are the keywords."""
     for name, value in given.items():
         if value is not None:
             share(name, value)

@@ -1,4 +1,4 @@
-"""Doors: the names that a package offers to others, loaded when a program first uses them.
+"""Doors: the names that a package offers to other packages, loaded when a program first uses them.
 
 A package lists its names once, in `__init__.pyi`, where type checkers look for them:
 

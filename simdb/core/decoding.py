@@ -44,7 +44,7 @@ HEXADECIMAL, BASE64 = "hexadecimal", "base64"
 HASH_BYTES = (8, 16, 32, 64)  # usual lengths of hashes; other bytes are more likely text
 URL_SAFE, BASE64_GROUP = str.maketrans("-_", "+/"), 4
 MARK = "\ufeff"
-# UTF-32 precedes UTF-16, whose little-endian mark begins that of UTF-32.
+# UTF-32 is first: its little-endian mark begins with the mark of UTF-16.
 MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -196,7 +196,7 @@ def decoded(
             text = _if_valid(content, each)
             if text is not None:
                 return text
-        # No encoding fits: the page knows best, unless the caller chose another one than UTF-8.
+        # No encoding fits: the page knows best, unless the caller chose an encoding except UTF-8.
         is_chosen = without_mark(encoding) != UTF8
         settled = encoding if is_chosen else declared[0]
     return _decode(content, settled or marked_or(content, encoding), errors)

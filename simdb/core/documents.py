@@ -185,9 +185,8 @@ class StoredText:
     def text(self) -> str | None:
         """The stored text, read on access; None if the document was not a text.
 
-        It is the text that is stored under this id now, so it is new if the document was replaced
-        since.  A document that a snapshot or transaction found has the text of that snapshot or
-        transaction.
+        It is the text that is now stored under this id, even if the document was replaced since.  A
+        document that a snapshot or transaction found has the text of that snapshot or transaction.
 
         Raises
         ------

@@ -378,9 +378,9 @@ class Simhash(TextSketch):
         last `window` tokens, or fewer at the start of the text.
 
         A bit is set if more than half of the features have it.  If exactly half have it, its weight
-        is slightly negative instead of 0.  The bits are in reverse order, as in the first version
-        of simhash-cpp; docs/ALGORITHMS.md names the versions that differ.  A text without features
-        is an empty document, with fingerprint 0, as in every sketch.
+        is slightly negative instead of 0.  The bits are in reverse order, as in simhash-cpp since
+        its first version; docs/ALGORITHMS.md names the versions that differ.  A text without
+        features is an empty document, with fingerprint 0, as in every sketch.
         """
         return cls(
             unit="moz",
@@ -446,10 +446,10 @@ class Bits(TextSketch):
 
     Notes
     -----
-    A document is `bytes` of `bits / 8`, their hexadecimal `str`, or their whole number, with the
-    first byte as the highest.  It can also be a bool array with `bits` elements, or an object with
-    one of these as `.hash`.  Many documents are rows of bytes, uint8[n, bits / 8], or of words,
-    uint64[n, bits / 64], with the highest word first: `rows.view(">u8")`.
+    A document is a `bytes` of length `bits / 8`, its hexadecimal `str`, or its whole number, with
+    the first byte as the highest.  It can also be a bool array with `bits` elements, or an object
+    with one of these as `.hash`.  Many documents are rows of bytes, uint8[n, bits / 8], or of
+    words, uint64[n, bits / 64], with the highest word first: `rows.view(">u8")`.
 
     Each block of bits has a table (Manku, Jain & Das Sarma 2007; the general pigeonhole principle,
     Qin et al. 2018).  `simdb.fit_bits` makes an order for hashes with uneven or dependent bits, so

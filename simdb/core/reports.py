@@ -538,8 +538,8 @@ class Explanation:
         The bits that differ, ordered by their volatility in the left document, most volatile first.
         Empty for MinHash signatures.
     probability : float or None
-        Probability that a document at the threshold differs from the left one in exactly
-        these bits; p(u, S) of Sood & Loguinov 2011, eq. 6.  None without weights.
+        Probability that a document at the threshold differs from the left one in exactly these
+        bits; p(u, S) of Sood & Loguinov 2011, eq. 6.  None without weights.
     tables : tuple of int
         The tables in which the leading bits of both documents agree; one look-up in any of them
         finds the pair.  For MinHash signatures, the bands that agree.

@@ -55,7 +55,7 @@ SHINGLE_MAX = 64
 # Tokens whose hashes show whether two hash functions are the same.
 CHECKED = (b"a", b"token", "\u00fc".encode())
 CHECK = re.compile("[0-9a-f]{48}")
-# The values that earlier versions, without these options, meant in what they have stored.
+# The values of these options for data of earlier versions, which did not have them.
 EARLIER: dict[str, Any] = {
     "html_weights": (), "marks": "keep", "clean": False, "turkic_case": False, "edition": 1,
 }  # fmt: skip

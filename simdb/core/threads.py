@@ -71,7 +71,7 @@ _BOUND: ContextVar[int | None] = ContextVar("threads", default=None)
 def thread_count(threads: object = None) -> int:
     """Return the number of threads that an argument `threads` asks for.
 
-    None means the number of `bounded`, else that of the environment variable SIMDB_THREADS, else
+    None means the number of `bounded`, or else of the environment variable SIMDB_THREADS, or else
     all processors that this process may use.  Raises OptionError unless the number is whole, from 1
     to 256.
     """
@@ -130,8 +130,8 @@ class Crew:
     def can_be_awaited(self) -> bool:
         """Whether this thread can wait for the threads of the crew.
 
-        It cannot if it is one of them, after a fork, since they exist only in the parent, or while
-        the interpreter ends, since they no longer run.
+        It cannot if it is one of them.  After a fork, they exist only in the parent; while the
+        interpreter ends, they no longer run.
         """
         is_here = os.getpid() == self._process and not sys.is_finalizing()
         return is_here and current_thread() not in self._workers

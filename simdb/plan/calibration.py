@@ -34,8 +34,8 @@ WIDER_SIMILARITY = 0.02
 WIDER_STEPS = 4
 SUPPOSED, DIMENSIONS = 1536, 64  # random documents in place of stored ones, and their weights
 # A sample has all pairs within SAMPLED_DISTANCE.  With weights, it also has nearly all pairs within
-# WEIGHED_DISTANCE, and nearly all of SAMPLED_SIMILARITY, which is shown as .8.  Of pairs further
-# apart or less similar, it has the easiest.
+# WEIGHED_DISTANCE, and nearly all of SAMPLED_SIMILARITY, which is shown as .8.  It has only the
+# easiest of all pairs that are further apart or less similar.
 SAMPLED_DISTANCE, WEIGHED_DISTANCE, SAMPLED_SIMILARITY = 6, 12, 0.79
 # Pairs of the prior are exactly at the similarity asked for, unlike measured pairs.
 PRIOR_CAUTION = 3

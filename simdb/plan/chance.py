@@ -137,9 +137,9 @@ def flipped_share(similarity: float, loss: float, sign_count: int) -> float:
     """Return the flipped share of weights that at most `loss` of similar documents exceed.
 
     The flipped share is a ratio of two sums of absolute firm weights of the query: of weights whose
-    signs differ in the document, and of all.  `sign_count` weights are summed at most.  The weights
-    of both are normal with correlation `similarity`.  So the sign of a weight a differs with a
-    probability p(a), which is small for large a.  Let d be 1 for a differing sign and 0 otherwise;
+    signs differ in the document, and of all.  Both are over `sign_count` signs.  The weights of
+    both documents are normal with correlation `similarity`.  So the sign of a weight a differs with
+    a probability p(a), which is small for large a.  Let d be 1 for a differing sign, 0 otherwise;
     the flipped share exceeds t if the sum of a (d - t) is positive.  The terms are independent and
     identically distributed, so the saddlepoint approximation gives the probability of that
     (Lugannani & Rice 1980, Adv. Appl. Probab. 12, section 3).

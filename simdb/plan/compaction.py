@@ -24,10 +24,10 @@ PACE = 8
 # and so the longest step.
 LENGTH_MOST = 1 << 23
 BULK_MOST = 1 << 25  # the longest run during transactions that insert many documents each
-BULK_COMMITS = 4  # about the most of these that make runs of their own during a merge
+BULK_COMMITS = 4  # such transactions that make runs of their own during one merge, at most
 COMPACTED_MOST = 1 << 27  # the longest run that a compaction makes
-# Memory for each document while a compaction writes a table, measured: the merged entry, the key as
-# it is written, and all else.
+# Measured memory for each document while a compaction writes a table: the merged entry, the key
+# being written, and everything else.
 COMPACTED_BYTES = 27
 COMPACTED_PART = 4  # a compaction may take a quarter of the memory
 STAGED_MOST = 1 << 20  # a transaction that inserts more documents holds several runs in memory

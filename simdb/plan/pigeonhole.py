@@ -220,7 +220,7 @@ def _cost(flips: Flips, costs: list[list[float]]) -> float:
 
 
 class Arrangement(NamedTuple):
-    """The masks of leading bits, and the number of those bits that may differ, of each table.
+    """For each table, the mask of its leading bits, and how many of them may differ in a pair.
 
     Flips of -1 mean that the table is not made.
     """

@@ -79,7 +79,7 @@ def _never_less(problem: Problem[Any], plan: Plan) -> Plan:
 def considered(problem: Problem[Any]) -> list[Plan]:
     """Return plans of every method for the criterion, best first.
 
-    Plans that reach the recall precede all others and are sorted by cost, the others by recall.  Of
+    Plans that reach the recall are sorted by cost; all other plans follow, sorted by recall.  Of
     plans that differ only in the distance of their candidates, only the best is returned.
     """
 

@@ -57,7 +57,7 @@ ENTRY_SECONDS = 2e-9
 GATHERED_SECONDS = 120e-9
 # Between the simulated similarities, costs are not quite linear.
 SIMILARITY_CAUTION = 0.002
-# The document finds its match's header, either finds the other's, or both find a common header.
+# Ways to find a pair: from one side, from either side, or by a header that both sides look up.
 SEEN, EITHER, MEETING = "costs", "least_costs", "meeting_costs"
 SIMULATED = Path(__file__).with_name("polytope_costs.txt")
 
@@ -121,7 +121,7 @@ def table_share(recall: float) -> float:
 def sign_limits(
     similarity: float, recall: float, signs: int = ALL_SIGNS
 ) -> tuple[tuple[int, int, float], tuple[int, int, float]]:
-    """Return the limits of the filter, for queries whose signs are all firm, and for all others.
+    """Return the limits of the filter, for queries whose signs are all firm, and for other queries.
 
     Each has three limits of a candidate: its differing signs among `signs`, its differing signs in
     total, and the share of the query's weights that the former may have.

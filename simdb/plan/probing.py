@@ -6,9 +6,9 @@ header whose flipped bits cost at most theta together.  Theta is the least value
 wanted share of a sample of matching pairs (`recall.theta_for`).
 
 The sample of a calibration is valid for the documents that were stored when it was drawn.  If many
-were inserted later, a plan must also reach the share of pairs that it would use without the sample.
-For a distance, these are the glimpse of its population: changed copies of stored documents, and
-stored pairs.
+were inserted later, a plan must also reach the share on the pairs that it would use without the
+sample.  For a distance, these pairs are the glimpse of its population: changed copies of stored
+documents, and stored pairs.
 """
 
 import math
@@ -98,7 +98,7 @@ def _evidence(problem: Problem[Population]) -> recall.FlipEvidence:
     """Return the pairs for planning: from a calibration, from a glimpse, or from the prior.
 
     A calibration says nothing about documents inserted since.  If they are many, the plan must also
-    reach the share of pairs from another source.
+    reach the share on pairs from another source.
     """
     criterion, glimpse = problem.criterion, problem.population.glimpse
     known = _calibrated(criterion, problem.calibration)

@@ -186,7 +186,7 @@ class Population:
     delta_count: int = 0  # documents in no run, which are compared one by one
     paging: Paging = ALL_IN_MEMORY
     glimpse: FlipEvidence | None = None  # a sample of this collection, if there is no better one
-    gathered_share: float = 1.0  # documents in the tables made for look-ups, over documents sought
+    gathered_share: float = 1.0  # documents put into tables that are made, over those looked up
     is_cut: bool = False  # the default tables are in memory, in addition to the one stored table
 
     def grown(self, count: int, directory_bits: int, polytope_bits: int) -> "Population":

@@ -1,4 +1,4 @@
-"""Recall: predicts the share of similar documents that a probing search reaches, from sample pairs.
+"""Recall: the share of similar documents that a probing search reaches, predicted from a sample.
 
 The search probes a table for every header that differs from the query's in a set of bits whose
 costs (`volatility.costs`) sum up to at most a threshold, theta.  The **need** of a pair is the

@@ -331,7 +331,7 @@ class _Part:
 
 
 def _stored(numbers: U32, is_unknown: Bools, features: ReadFeatures) -> Stored:
-    """Return the packed features of documents with unknown texts, as far as they are stored."""
+    """Return the stored packed features of documents whose texts are unknown."""
     places = np.flatnonzero(is_unknown)
     found = features(numbers[places])
     known = np.flatnonzero(np.diff(found.offsets))

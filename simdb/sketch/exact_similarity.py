@@ -4,9 +4,9 @@ The features are the same as in the sketch.  If every feature counts once, the s
 Jaccard's of the two sets.  If features have weights, it is the similarity that the sketch
 estimates:
 
-    sets ("binary", "set")       |A and B| / |A or B|
-    weights, of a `Minhash`      sum min(a, b) / sum max(a, b)
-    weights, of a `Simhash`      sum a b / sqrt(sum a^2 sum b^2), the cosine
+* Sets ("binary", "set"): |A and B| / |A or B|.
+* Weights of a `Minhash`: sum min(a, b) / sum max(a, b).
+* Weights of a `Simhash`: sum a b / sqrt(sum a^2 sum b^2), the cosine.
 
 A fingerprint estimates the cosine even of sets.  Two sets with the Jaccard similarity j have at
 least the cosine 2 j / (1 + j), and exactly this if they are of equal size.
@@ -42,8 +42,8 @@ DROPPED_BITS = np.uint64(64 - 8 * HASH_BYTES)
 PACKED_DOCUMENTS = 512  # documents packed together, whose features stay in the cache
 
 Bodies = tuple[I64, U64, F32 | None]  # offsets, hashes and weights of features
-# With COMMON_PAIRS pairs for each document, features that several documents have are counted as
-# bits, if there are at most COMMON_MOST times the features of a document.
+# With COMMON_PAIRS pairs for each document, the features that several documents have are compared
+# as bits, if they are at most COMMON_MOST times the mean features of a document.
 COMMON_PAIRS, COMMON_MOST = 64, 8
 COUNTED_PAIRS = 1 << 13  # pairs that are compared at a time
 
@@ -223,7 +223,7 @@ def gram_sketch(sketch: AnySketch) -> Any:
 
 
 def common_features(offsets: I64, hashes: U64) -> U64 | None:
-    """Return a bit for each feature of several documents, for each document: uint64[k, n].
+    """Return, for each document, a bit for each feature that several have: uint64[k, n].
 
     None if there are no such features, or too many for bits to save time.
     """

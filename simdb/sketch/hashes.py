@@ -2,13 +2,12 @@
 
 A hash is a row of bytes, the most significant bit first:
 
-    bytes                      unchanged
-    hexadecimal text           as `bytes.hex()` returns it; capital letters and a leading 0x are
-                               accepted
-    a whole number             `int.from_bytes(hash, "big")`
-    flags, of any shape        the most significant bit first, in C order, as `numpy.packbits`
-                               packs them and the `str` of an imagehash.ImageHash prints them
-    an object with `.hash`     that has one of these forms
+* Bytes are taken unchanged.
+* Hexadecimal text is as `bytes.hex()` returns it; capital letters and a leading 0x are accepted.
+* A whole number is `int.from_bytes(hash, "big")`.
+* Flags of any shape have the most significant bit first, in C order, as `numpy.packbits` packs them
+  and the `str` of an imagehash.ImageHash prints them.
+* An object with `.hash` has one of these forms there.
 
 Documents of one form are read together.  If that fails, they are read one by one: either they have
 several forms, or the message names the first document that is not a hash.

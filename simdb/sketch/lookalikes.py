@@ -23,7 +23,7 @@ TABLES = Path(__file__).with_suffix(".txt")
 # Greek letters that are also symbols in Latin text.  Words of up to SYMBOLIC letters with such a
 # letter do not become Latin.
 SYMBOLS, SYMBOLIC = frozenset(map(ord, "\u03b1\u03b3\u03b9\u03bd\u03c1\u03c3\u03c5")), 3
-# Letters that are distinct in Pashto and in Urdu, and the letters by which those are recognised.
+# Letters that only Pashto or Urdu distinguishes, and letters that reveal these languages.
 YEH, PASHTO = 0x6CC, re.compile("[\u0681\u0685\u0696\u069a\u06bc\u06cd]")
 HEH, URDU = 0x6BE, "\u06c1"
 ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[a-zA-Z]\w{1,30});", re.ASCII)
@@ -31,8 +31,8 @@ WORD = re.compile(r"[^\W\d_]+")
 FOREIGN = re.compile(r"(?<![^\W\d_])[A-Za-z]*[^\W\d_A-Za-z][^\W\d_]*")  # a word not in ASCII
 CODES = 1 << 17  # all characters that change have smaller code points
 # Bits of kinds of characters: SINGLE changes in any text, LATIN is a Latin letter.  Each script has
-# a bit for its letters (LETTER), one for letters that look like no Latin letter (SURE), and one for
-# Latin letters that look like none of its own (SURE_LATIN).
+# three bits.  LETTER is for its letters, SURE for letters without a similar Latin letter, and
+# SURE_LATIN for Latin letters without a similar letter in the script.
 SINGLE, LATIN, LETTER, SURE, SURE_LATIN = 1, 1 << 7, 8, 16, 24
 
 

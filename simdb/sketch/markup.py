@@ -4,12 +4,12 @@ Only this module imports `selectolax`, an optional package.  Its Lexbor parser b
 browsers build, for any page.  The tree is walked without recursion.  The start and the end of a
 block separate words; tags inside a line, as in "<b>near</b>dup", do not.
 
-In some cases, the parser takes time quadratic in the length of a page: with elements nested
-thousands deep, thousands of attributes of a tag or options of a select, or unclosed formatting
-elements, which are opened again in every block.  So a long page, or a page with
-many tags, is first read tag by tag for an upper bound of the cost.  If that is too high, the text
-is made by dropping tags: blocks separate words; scripts, styles and comments are removed.  So any
-page gives a text in linear time, and equal pages give equal texts.
+The parser can take time quadratic in the length of a page.  The causes are elements nested
+thousands deep, thousands of attributes or options, and unclosed formatting elements, which are
+opened again in every block.  So a long page, or a page with many tags, is first read tag by tag for
+an upper bound of the cost.  If that is too high, the text is made by dropping tags: blocks separate
+words; scripts, styles and comments are removed.  So any page gives a text in linear time, and equal
+pages give equal texts.
 """
 
 import codecs

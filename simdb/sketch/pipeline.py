@@ -4,7 +4,7 @@
     unit, case, stop words, stems, shingles, weighting      in the kernel
 
 A step that needs an optional package loads it with the first text.  So a database can be opened
-without the package, and can answer queries without a new text.  A new database stores the list of
+without the package, and can answer any query that brings no new text.  A new database stores the
 stop words and the versions of packages, and later warns of other versions.
 """
 

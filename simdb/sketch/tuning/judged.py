@@ -1,9 +1,9 @@
 """Judged pairs: the pairs that users give, the threshold that they support, and its quality.
 
 A pair of similarity s is judged a duplicate with probability q + (1 - 2 q) / (1 + exp(b (t - s))).
-Here, q allows for judgements unrelated to similarity.  All t and b of a grid are weighted
-by the pairs and by a prior around the threshold of the sample alone.  So a few pairs move the
-threshold a little, and no gap between two pairs decides it.
+Here, q allows for judgements unrelated to similarity.  All t and b of a grid are weighted by the
+pairs and by a prior around the threshold of the sample alone.  So a few pairs move the threshold a
+little, and no gap between two pairs decides it.
 
 Similarities of texts are the estimates of a database with the sketch.
 """
