@@ -472,9 +472,9 @@ class Database(Writing[IdT]):
         except BusyError:
             if error is None:
                 raise
-            # An interruption can keep a verb from leaving its state, which then only frames hold,
-            # so these are cleared.  A second interruption, while the first is handled, has frames
-            # of its own.
+            # An interruption can keep a verb from leaving its state.  Only frames then hold the
+            # state, so they are cleared.  A second interruption, while the first is handled, has
+            # frames of its own.
             while error is not None:
                 clear_frames(error.__traceback__)
                 error = error.__context__

@@ -448,7 +448,7 @@ def similarity(
     Raises
     ------
     InputError
-        If the two are of different kinds, or fingerprints without weights.
+        If the two are of different kinds, or are fingerprints without weights.
 
     Notes
     -----
@@ -508,7 +508,7 @@ def similarities(
     Raises
     ------
     InputError
-        If the two are of different kinds or sizes, or fingerprints without weights.
+        If the two are of different kinds or sizes, or are fingerprints without weights.
     """
     if isinstance(right, Fingerprints) and isinstance(left, Fingerprint | Fingerprints):
         return _of_fingerprints(left, right)

@@ -163,7 +163,10 @@ def _first_of_each(labels: U32, places: U32) -> U32:
 
 
 class _Stars:
-    """A search for stars; `owners` uint32[next ordinal]: representatives, at first each itself."""
+    """A search for stars.
+
+    `owners` uint32[next ordinal]: the representative of each ordinal, by default itself.
+    """
 
     def __init__(self, state: State, criterion: Criterion, plan: Plan, judge: Judge | None) -> None:
         """Begin with every document as its own representative.

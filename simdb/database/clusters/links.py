@@ -214,7 +214,7 @@ def _neighbours(state: State, criterion: Criterion, members: U32, removed: U32) 
 def _groups(state: State, criterion: Criterion, neighbours: U32) -> list[set[int]]:
     """Return the neighbours in connected groups; at most `GROUPS_MAX` + 1 groups.
 
-    Only the first neighbours are compared with the others, so connected groups may be apart.
+    Only the first neighbours are compared with the others, so connected groups may stay separate.
     """
     forest = kernel.Forest(len(neighbours))
     every = np.arange(len(neighbours), dtype=np.uint32)

@@ -80,8 +80,8 @@ class PairSample:
 def is_worth(store: Store, state: State, manifest: Manifest) -> bool:
     """Return whether calibrating is worth its time in this state.
 
-    It is, once the documents inserted since the last calibration reach `DUE_SHARE` of the documents
-    that it covers, and `DUE_DOCUMENTS`.  A database with cross-polytope tables gets no first
+    It is if the documents inserted since the last calibration number at least `DUE_DOCUMENTS`, and
+    `DUE_SHARE` of the covered ones.  A database with cross-polytope tables gets no first
     calibration, because it needs none.
     """
     if store.options.is_minhash or not store.has_similarities:
@@ -327,7 +327,7 @@ def _tables(generator: np.random.Generator) -> list[Any]:
 
 
 def _probing(generator: np.random.Generator) -> dict[str, float]:
-    """Measure the costs of comparing, a header, a flip set, preparing a table and a candidate."""
+    """Measure the costs of a comparison, header, flip set, prepared table and candidate."""
     tables, crowded = _tables(generator)
     queries = generator.integers(0, 2**FINGERPRINT_BITS, (REPEATS + 1, QUERIES), np.uint64)
     levels = generator.exponential(LEVEL_MEAN, (QUERIES, FINGERPRINT_BITS))

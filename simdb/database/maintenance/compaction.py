@@ -64,7 +64,8 @@ from simdb.storage import (
 
 METADATA_GROUP = 4096
 UNFINISHED = ".copying"
-# Bytes that one transaction may always write to a copy, and otherwise its share of the memory.
+# Limits on the bytes that one transaction writes to a copy: these bytes, or this percentage of the
+# memory if that is more.
 AT_ONCE_BYTES = 1 << 26
 MEMORY_PERCENT = 12
 

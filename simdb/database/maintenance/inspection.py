@@ -146,7 +146,7 @@ def _largest_group(state: State) -> int:
 
 
 def _fingerprints_in(state: State, part: int, parts: int) -> U64:
-    """Return the fingerprints of live documents with features, from one part of all values."""
+    """Return the fingerprints of live documents with features, in one of `parts` ranges."""
     found = [np.empty(0, np.uint64)]
     for bits, *_ in searched_parts(state, is_measured=False):
         found.append(bits[(bits >> np.uint64(32)) * np.uint64(parts) >> np.uint64(32) == part])

@@ -103,7 +103,7 @@ def rebuild(
 
 
 def _shrink(store: Store, right: storage.WriteRight) -> str:
-    """Return why the file could not be shrunk; the new tables are stored either way."""
+    """Shrink the file; return the reason if that fails.  The new tables are stored either way."""
     try:
         return compaction.shrink(store, right)
     except Error as error:
@@ -196,7 +196,7 @@ def _other_damage(source: storage.Source, found: salvage.Salvage) -> Iterator[st
 
 
 def _calibration(source: storage.Source) -> tuple[dict[str, Any] | None, str | None]:
-    """Return the stored calibration, or why it cannot be read; None twice if there is none."""
+    """Return the stored calibration, or why it cannot be read; both None if there is none."""
     kind, key = layout.CALIBRATION_KIND, layout.CALIBRATION_KEY
     value = source.find(layout.META, key)
     try:

@@ -281,7 +281,7 @@ def _possible(state: State, asked: ContainmentQuery, least: float) -> tuple[U32,
 
 
 def _most(asked: ContainmentQuery, found: arrays.Ragged[np.int64], common: I64) -> I64:
-    """Return the most n-grams of the query that each document can have, from its grains.
+    """Return the largest number of n-grams of the query that each document can have.
 
     `found`: the grains of each document that were looked up; it may also have all `common` ones.
     """
@@ -481,7 +481,7 @@ def _pairs(state: State, left: U32, right: U32, values: F64) -> PairArrays:
 
 
 def needed(counts: I64, least: float) -> I64:
-    """Return the least number of items that is a share of `least`, for each of `counts`."""
+    """Return, for each of `counts`, the least number of items that makes a share of `least`."""
     some = np.maximum(np.ceil(least * counts), 1)
     some[(some > 1) & ((some - 1) / np.maximum(counts, 1) >= least)] -= 1
     return np.asarray(some + (some / np.maximum(counts, 1) < least), np.int64)

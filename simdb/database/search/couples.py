@@ -125,7 +125,7 @@ def sweep_tables(
     """Yield the pairs within `distance` that some table reaches, table by table.
 
     `flips`: for each table, the number of its leading bits (`masks`) in which pairs can differ; -1
-    omits the table.  None: 0 for every table.
+    omits the table.  None means 0 for every table.
     """
     for number in range(len(masks)):
         if flips is None or flips[number] >= 0:

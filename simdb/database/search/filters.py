@@ -75,7 +75,7 @@ def check_filters(options: Options, where: Any, accept: Any = None) -> None:
 
 
 def satisfying(state: State, ordinals: U32, where: Where) -> U32:
-    """Return the ordinals, of some in ascending order, whose metadata satisfy `where`.
+    """Return the ascending `ordinals` whose metadata satisfy `where`.
 
     The metadata are read once, in order, in batches of some thousands.
     """

@@ -264,8 +264,8 @@ def for_pairs(
 ) -> tuple[Criterion, Judge | None]:
     """Return the criterion and the judge for all pairs of stored documents; see `judging`.
 
-    Without a given recall, it is `EXACT_RECALL`, since all pairs are found together.  It is not if
-    bands, or a method by name, limit the recall.
+    Without a given recall, it is `EXACT_RECALL`, since all pairs are found together, unless bands
+    or a named method limit it.
     """
     options = state.store.options
     criterion = of_pairs(options, state.counts, question)

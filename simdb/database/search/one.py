@@ -214,7 +214,7 @@ def best_match(
 ) -> Match | None:
     """Return the best match of the single document in `sketches`; None if nothing matches.
 
-    If it has more than `among` matches, return the best of that number of them.
+    If there are more than `among` matches, return the best of `among` of them.
     """
     document_state = int(sketches.states[0])
     if document_state == EMPTY:

@@ -49,7 +49,7 @@ class Scale(NamedTuple):
     def grown(
         self, population: AnyPopulation, criterion: Criterion, options: Options
     ) -> AnyPopulation:
-        """Return a population grown to these documents in one run, with the memory for them.
+        """Return a population grown to `in_each` documents in one run, with the memory for them.
 
         Tables and columns that cannot answer the criterion are assumed not to compete for memory.
         """

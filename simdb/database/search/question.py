@@ -61,7 +61,7 @@ class Question(NamedTuple):
 
     @property
     def is_contained(self) -> bool:
-        """Whether documents are asked for that contain a text."""
+        """Whether the question asks for documents that contain a text."""
         return self.contained is not None or self.texts is not None
 
     @property

@@ -170,7 +170,7 @@ def drawn_ids(searcher: Searcher, count: int, seed: int, *, is_weighted: bool) -
 
 
 def of_all(number: int, ordinals: Ordinals) -> Ordinals:
-    """Return ordinals in all states, for ordinals in one state."""
+    """Convert ordinals in one state to ordinals in all states."""
     return (np.uint64(number) << ORDINAL_BITS) + ordinals.astype(np.uint64) if number else ordinals
 
 
@@ -186,7 +186,7 @@ def merged_matches(
 
     `by_similarity` bool[count]: whether similarity ranks the matches of each query, or distance;
     None if containment does.  `limit`: the most matches of each query, as in each part.
-    `left_out`: the ordinal of each query, which is stored itself.
+    `left_out`: the ordinal of each query, if queries are stored documents.
     """
     joined = joined_matches([part.matches for part in parts])
     ordinals = np.concatenate([of_all(number, each.ordinals) for number, _, each in parts])

@@ -54,9 +54,9 @@ def _crowd(table: Table, mask: int, near: int) -> tuple[float, ...]:
     """Return the crowding of a table, and mean counts of other entries, from a sample of documents.
 
     The crowding is the number of other entries under a document's leading bits, over the mean of
-    all headers.  It is about 1 if documents are spread evenly, and never less.  Other entries under
-    the header are counted in all, within the distance `near`, and if equal.  The last two counts
-    are 0 if `near` is 0.
+    all headers.  It is about 1 if documents are spread evenly, and never less.  The counts are of
+    other entries under a header, of entries within the distance `near`, and of equal entries.  The
+    last two are 0 if `near` is 0.
     """
     count = len(table.keys)
     if not count:

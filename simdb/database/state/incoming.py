@@ -276,7 +276,7 @@ def joined(
 def make_batch(ids: EncodedIds, sketches: arrays.Sketches) -> StoredBatch:
     """Return the columns of these documents."""
     form = ids.offsets, ids.content, ids.hashes
-    # The bits can be the caller's own array.
+    # The bits can be the caller's own array, so they are copied.
     return batch_of_one(form, replace(sketches, bits=codec.allocated(sketches.bits)))
 
 

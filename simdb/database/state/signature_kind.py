@@ -109,7 +109,7 @@ class SignatureVectors:
         after: U32 | None,
         first: int = 0,
     ) -> tuple[I64, U32, F32]:
-        """Find all stored signatures with at least that similarity to each query, by comparing all.
+        """Find all stored signatures with at least `similarity` to each query, by comparing all.
 
         `first`: number of matches in each segment that suffices, 0 for all.  Returns offsets,
         ordinals and similarities in the same order as `kernel.Vectors.scan`.
@@ -229,7 +229,7 @@ class _Best:
 
 @lru_cache
 def _estimates(sketch: Minhash) -> list[float]:
-    """Return the similarity for each number of minima that agree; they ascend."""
+    """Return the similarity for each number of minima that agree, ascending."""
     estimated: list[float] = estimates(np.arange(sketch.permutations + 1), sketch).tolist()
     return estimated
 
@@ -312,7 +312,7 @@ class BandTables:
         *,
         is_part: bool,
     ) -> None:
-        """`tables`: each band of all runs, ready for look-up.
+        """`tables`: the table of each band over all runs, ready for look-up.
 
         `is_part`: the tables have windows.  If windows together cover all entries of a run, each
         match is found in exactly one of them: in the window of the first band that agrees.
@@ -324,7 +324,7 @@ class BandTables:
         self._tables = tables
         self._sorted: list[kernel.Tables] | None = None  # the sorted delta, by band
         self._asked = 0  # single queries so far
-        self._whole = self  # the tables that have sorted the delta
+        self._whole = self  # the object that keeps the sorted delta
 
     def leaving(self, left_out: storage.LeftOut) -> "BandTables":
         """Return these tables without the documents in `left_out`."""

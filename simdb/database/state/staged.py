@@ -122,7 +122,7 @@ class StagedTimes:
         del self.changes[count:]
 
     def note(self, ordinals: U32, times: U32 | None = None) -> None:
-        """Set the times of some documents, now if not given, unless they have later ones."""
+        """Set the times of some documents, by default to now, unless they have later times."""
         if len(ordinals):
             self.changes.append((ordinals, now_seconds() if times is None else times))
 
@@ -134,7 +134,7 @@ class StagedTimes:
 
 
 def seconds_of(before: Any, older_than: Any = None) -> int:
-    """Return the seconds since 1970, rounded down, of a datetime or of an age before now.
+    """Return the seconds since 1970, rounded down, of a datetime or of the time `older_than` ago.
 
     Raises InputError for another kind of value, OptionError unless exactly one is given.
     """

@@ -69,7 +69,7 @@ class Origin(Protocol):
         """Return the codes of fields in the version of a state."""
 
     def source_of(self, holder: storage.Holder | None) -> storage.Source:
-        """Return a source over the transaction of `holder`; None if it has ended."""
+        """Return a source over the transaction of `holder`, which is None if it has ended."""
 
 
 class State:

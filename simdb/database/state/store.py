@@ -125,7 +125,7 @@ class Store:
         # The maintained clusters as the last write transaction of this process left them, with the
         # number of that transaction and the generation of the map.
         self.membership: tuple[tuple[int, int], storage.Membership] | None = None
-        # The unfinished merge in memory, as this transaction left it, with the same numbers.
+        # The unfinished merge in memory, as that transaction left it, with the same numbers.
         self.merging: tuple[tuple[int, int], merges.Merging] | None = None
         # The codes of fields of the newest state that was asked for them.
         self._codes: tuple[int, storage.FieldCodes] | None = None
@@ -557,11 +557,11 @@ def created(
 def settled(
     options: Options, *, similarity: float | None = None, recall: float | None = None
 ) -> Options:
-    """Return the options with tables chosen if they leave them open.
+    """Return the options with tables chosen, if they leave them open.
 
     The sketch allows either `bands` and `rows`, or `polytopes`.  Bands are chosen for `similarity`
-    and `recall`, by default the ones of the options; no bands reach a recall of 1.  Raises
-    OptionError if the sketch has too few permutations for any choice.
+    and `recall`, by default of the options; no bands reach a recall of 1.  Raises OptionError if
+    the sketch has too few permutations for any choice.
     """
     shares(similarity=similarity, recall=recall)
     sketch: Any = options.sketch

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from simdb.core.documents import Signature
 
 FINGERPRINTS, SIGNATURES, HASHES = "fingerprints", "signatures", "hashes"
-# Any plan searches a database with fewer documents fast.
+# Any plan is fast on a database with fewer documents.
 FEW = 256
 # A program that always asks with new arguments must not fill the memory.
 PLANS_MAX = 256
@@ -151,7 +151,7 @@ class SealedIds:
                 self._bare.append(table)
         self.is_hashed = bool(hashed)
         self.tables = kernel.Tables([ALL_BITS], hashed, storage.NO_DOCUMENTS, None)
-        self._rows = np.array(rows, np.uint64).reshape(-1, 5)  # see `find_in_rows`
+        self._rows = np.array(rows, np.uint64).reshape(-1, 5)  # see `kernel.find_in_rows`
 
     def find_ints(
         self, form: tuple[I64, U8, U64], dead: storage.Bitmap | None, named: Callable[[U32], Any],

@@ -1,6 +1,6 @@
 """Writing: the staged changes of a write transaction, and their commit.
 
-What few databases and calls need is cold, see `simdb.core.cold`.
+Modules that few databases and calls need are cold, see `simdb.core.cold`.
 """
 
 from simdb.core import cold

@@ -3,9 +3,9 @@
 Documents are taken in groups.  A group is looked up among the stored and staged documents.  It is
 also compared with the documents of the group whose ids are stored already, so that a group that is
 claimed again matches the same documents.  Last, it is compared with the documents of the group that
-match nothing stored.  Then documents are decided one by one, since a refused document must not keep
-the next one out.  Refused documents are remembered until the call ends, so that their copies are
-refused, too.
+match nothing stored.  Then its documents are decided one by one, since a refused document must not
+keep the next one out.  Refused documents are remembered until the call ends, so that their copies
+are refused, too.
 
 Only documents that stay can keep others out.  So if a document matches many others of its group,
 the documents are first compared with each other in batches.  Documents that no earlier document
@@ -393,7 +393,7 @@ def gathered_of(state: State, criterion: Criterion, expected: float) -> Sealed |
 
 
 class _Earlier:
-    """The documents in runs before a call, in gathered tables if these pay."""
+    """The documents in runs before a call, in gathered tables if these save time."""
 
     def __init__(self, state: State, criterion: Criterion, expected: int) -> None:
         """Gather the tables of `state`, if that pays for `expected` look-ups."""
@@ -489,7 +489,7 @@ def _decide(
 
 
 def _better(left: Rows, right: Rows, criterion: Criterion) -> Rows:
-    """Return the better match of each document; of equally good ones, the lowest ordinal."""
+    """Return the better match of each document; of equally good ones, the one of lowest ordinal."""
     every, by_similarity = np.arange(len(left.offsets) - 1), criterion.similarity is not None
     both = merged(len(every), [(every, left), (every, right)], by_similarity=by_similarity)
     return both.limited(1)
@@ -549,7 +549,7 @@ def matches_again(
     criterion: Criterion,
     confirm: Callable[..., Rows] | None,
 ) -> Rows:
-    """Return `rows`, with matches of the rest among the documents that refused their copies.
+    """Return `rows`, after comparing unmatched documents with the ones that refused copies.
 
     `confirm`: as for `stored_matches`.
     """

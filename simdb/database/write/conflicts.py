@@ -189,7 +189,7 @@ class Conflicts:
         self._again = list(given.ids.previous)
 
     def chosen(self, current: Callable[[int], State]) -> Callable[..., State]:
-        """Return a function that enters the current state of the documents that are searched."""
+        """Return a function that enters the current state, with only the searched documents."""
         return lambda threads=1: current(threads).choose(self.values)
 
     @property

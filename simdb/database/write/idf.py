@@ -103,7 +103,7 @@ def _set_in(store: Store, transaction: Any, wanted: Options) -> None:
 def _check_unused(store: Store, transaction: Any) -> None:
     """Raise OptionError if a document was ever inserted.
 
-    If documents have weights, the table that made them is lost; an equal one can be set.
+    If documents have weights, the table that made them was lost, so an equal one can be set.
     """
     manifest = contents.read_manifest(store.environment, transaction)
     if manifest.document_count > manifest.bare_count + manifest.empty_count:

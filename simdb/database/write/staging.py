@@ -418,7 +418,7 @@ class Staging:
 
     @property
     def _marks(self) -> tuple[int, int, int, int, tuple[int, int], tuple[int, ...]]:
-        """The sizes of the staged changes; see `Saved`."""
+        """Sizes of the staged changes; see `Saved`."""
         logs = tuple(map(len, self._logs))
         batches, deletions = len(self._batches), len(self.deleted)
         return self.new_count, self.new_start, batches, deletions, self.metadata.counts, logs

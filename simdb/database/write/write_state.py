@@ -212,7 +212,7 @@ class WriteState:
 
 
 class Change:
-    """A verb that changes a transaction, for the length of a `with` statement."""
+    """A verb that changes a transaction, for the duration of a `with` statement."""
 
     __slots__ = ("_owner", "_saved", "_why", "_writing")
 
