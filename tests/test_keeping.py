@@ -197,7 +197,7 @@ def by_command(rows, rule, folder):
 @pytest.mark.parametrize("rule", ["max:score", "min:score"])
 @pytest.mark.filterwarnings("ignore:.* are no numbers")
 def test_every_front_end_keeps_the_same_documents_of_the_same_groups(rule, tmp_path, monkeypatch):
-    monkeypatch.setattr("simdb.database.clusters.find.READ_TOGETHER", 7)
+    monkeypatch.setattr("simdb.database.clusters.find.BATCH_TEXTS", 7)
     rows = rows_of(len(rule))
 
     found = [by_deduplicate(rows, rule), by_database(rows, rule), by_command(rows, rule, tmp_path)]

@@ -263,9 +263,9 @@ def test_a_query_that_shares_nothing_finds_nothing_in_runs_of_several_parts(monk
 
 @over(("least", "limit"), [(0.05, 1), (0.3, 4), (0.8, 2)])
 def test_a_limit_gives_the_first_of_all_matches(monkeypatch, least, limit):
-    monkeypatch.setattr(contained, "READ_TOGETHER", 3)
+    monkeypatch.setattr(contained, "BATCH_TEXTS", 3)
     monkeypatch.setattr(contained, "COMMON_LEAST", 2)
-    monkeypatch.setattr(contained, "COVERED", 9)
+    monkeypatch.setattr(contained, "BATCH_GRAMS", 9)
     texts = texts_of(mixed(8))
     known = {id: text for at, (id, text) in enumerate(texts.items()) if at % 5}
     with simdb.open(None, options=OPTIONS) as database:
@@ -280,7 +280,7 @@ def test_a_limit_gives_the_first_of_all_matches(monkeypatch, least, limit):
 
 def test_what_all_documents_have_is_asked_without_reading_all_texts(monkeypatch):
     # A part of a licence, asked of a million texts that all end with it, took 460 seconds.
-    monkeypatch.setattr(contained, "READ_TOGETHER", 4)
+    monkeypatch.setattr(contained, "BATCH_TEXTS", 4)
     chance = random.Random(9)
     licence = drawn(chance, 60)
     texts = {at: " ".join([*drawn(chance, 20), *licence]) for at in range(200)}

@@ -20,11 +20,11 @@ def sizes(request, monkeypatch):
     """The constants as they are, and so small that there are many blocks and portions."""
     if request.param == "tiny":
         monkeypatch.setattr(passages, "BLOCK_ENTRIES", 64)
-        monkeypatch.setattr(contained, "FOUND_TOGETHER", 8)
-        monkeypatch.setattr(contained, "COMPARED_TOGETHER", 3)
-        monkeypatch.setattr(contained, "MEASURED_TOGETHER", 5)
+        monkeypatch.setattr(contained, "BATCH_FOUND", 8)
+        monkeypatch.setattr(contained, "BATCH_COMPARED", 3)
+        monkeypatch.setattr(contained, "BATCH_MEASURED", 5)
         monkeypatch.setattr(contained, "COMMON_LEAST", 2)
-        monkeypatch.setattr(contained, "READ_TOGETHER", 3)
+        monkeypatch.setattr(contained, "BATCH_TEXTS", 3)
         monkeypatch.setattr(winnowing, "MARKED", 50)
 
 

@@ -93,7 +93,7 @@ def test_shards_that_are_not_asked_have_nothing_that_asking_them_would_find(
     made, asking_all, monkeypatch
 ):
     path, queries = made
-    monkeypatch.setattr(open_shards, "ROUTED", 4 * SHARDS)
+    monkeypatch.setattr(open_shards, "BATCH_ROUTED", 4 * SHARDS)
     monkeypatch.setattr(open_shards, "PLANS_KEPT", 2)
     singles = [queries[at] for at in range(0, len(queries), 25)]
     with simdb.open_sharded(path) as database:

@@ -47,8 +47,7 @@ COMPARED_MAX = 256
 COMPARED_PAIRS = 1 << 20
 # Limit on the pairs of one step of claiming.  More representatives take several steps.
 CLAIMED_PAIRS = 1 << 21
-# Batch size for reading texts.
-READ_TOGETHER = 1 << 12
+BATCH_TEXTS = 1 << 12
 
 
 def check_policy(policy: object) -> None:
@@ -338,8 +337,8 @@ def _sizes(state: State, judge: Judge | None) -> I64:
     read = State.texts if judge is None else judge.texts  # check_keep refuses a rule without texts
     sizes = np.full(state.next_ordinal, -1, np.int64)
     live = state.live()
-    for start in range(0, len(live), READ_TOGETHER):
-        some = live[start : start + READ_TOGETHER]
+    for start in range(0, len(live), BATCH_TEXTS):
+        some = live[start : start + BATCH_TEXTS]
         texts = read(state, some)
         if isinstance(texts, TextColumn):
             sizes[some] = texts.lengths

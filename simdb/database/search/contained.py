@@ -59,17 +59,15 @@ from simdb.sketch import (
 from simdb.storage import GrainsByOrdinal, is_deleted, layout, metadata as records
 
 OTHERS = ("similarity", "distance", "recall", "search")
-# Batch size for reading the texts of candidates.
-READ_TOGETHER = 256
-# Number of n-grams of documents that are placed in the query in one step.
-COVERED = 1 << 18
+BATCH_TEXTS = 256
+BATCH_GRAMS = 1 << 18
 # An n-gram in fewer documents than this is always looked up.
 COMMON_LEAST = 64
 # Candidates that are found in one step, before duplicates are dropped, and compared in one step.
-FOUND_TOGETHER = 1 << 20
-COMPARED_TOGETHER = 1 << 16
+BATCH_FOUND = 1 << 20
+BATCH_COMPARED = 1 << 16
 # Documents that are measured by their texts before their pairs are yielded.
-MEASURED_TOGETHER = 256
+BATCH_MEASURED = 256
 Spans = tuple[SharedSpan, ...] | None
 
 
@@ -220,8 +218,8 @@ def measured(
     best = order[:0]  # at most `enough` documents, best first
     estimates: F64 | None = None
     texts: dict[int, Any] = {}
-    for start in range(0, len(order), READ_TOGETHER):
-        part = order[start : start + READ_TOGETHER]
+    for start in range(0, len(order), BATCH_TEXTS):
+        part = order[start : start + BATCH_TEXTS]
         if len(best) == enough:
             last, following = best[-1], part[0]
             # Equally good documents are in the order of insertion.
@@ -272,7 +270,7 @@ def _possible(state: State, asked: ContainmentQuery, least: float) -> tuple[U32,
     found = arrays.Ragged(
         arrays.offsets_of(np.bincount(rows)), rare[keys[np.argsort(rows, kind="stable")]]
     )
-    some = max(COVERED // (len(common) + len(keys) // max(len(distinct), 1) + 1), 1)
+    some = max(BATCH_GRAMS // (len(common) + len(keys) // max(len(distinct), 1) + 1), 1)
     parts = (found.taken(slice(at, at + some)) for at in range(0, len(distinct), some))
     reached = [np.zeros(0, np.int64), *(_most(asked, part, common) for part in parts)]
     most = np.concatenate(reached) / max(asked.gram_count, 1)
@@ -491,8 +489,8 @@ def _measured_pairs(state: State, question: ContainedQuestion) -> Iterator[tuple
     """Yield the pairs by texts: each document is a query by its text."""
     assert question.texts is not None
     live = state.live()
-    for start in range(0, len(live), MEASURED_TOGETHER):
-        part = live[start : start + MEASURED_TOGETHER]
+    for start in range(0, len(live), BATCH_MEASURED):
+        part = live[start : start + BATCH_MEASURED]
         texts = texts_of(question.texts, state, part)
         if any(text is None for text in texts):
             missing = next(at for at, text in enumerate(texts) if text is None)
@@ -572,7 +570,7 @@ def _candidates(left: _Block, is_chosen: Bools, right: _Block) -> Iterator[tuple
         return
     # All grains of a document are in one part, and so are its pairs.
     of_each = np.bincount(lefts, sizes, minlength=len(left.ordinals)).astype(np.int64)
-    parts = (np.cumsum(of_each) - of_each) // FOUND_TOGETHER
+    parts = (np.cumsum(of_each) - of_each) // BATCH_FOUND
     bounds = np.flatnonzero(np.diff(parts[lefts], prepend=-1)).tolist()
     for first, last in zip(bounds, [*bounds[1:], len(lefts)], strict=True):
         at = arrays.ranges(starts[first:last], sizes[first:last])
@@ -582,8 +580,8 @@ def _candidates(left: _Block, is_chosen: Bools, right: _Block) -> Iterator[tuple
         some, others = pairs >> 32, pairs & (2**32 - 1)
         is_other = left.ordinals[some] != right.ordinals[others]
         some, others = some[is_other], others[is_other]
-        for start in range(0, len(some), COMPARED_TOGETHER):
-            stop = start + COMPARED_TOGETHER
+        for start in range(0, len(some), BATCH_COMPARED):
+            stop = start + BATCH_COMPARED
             yield some[start:stop], others[start:stop]
 
 

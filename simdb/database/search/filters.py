@@ -29,10 +29,8 @@ Condition: TypeAlias = Callable[[Any], Any]
 # A condition, or the values that fields in `Options.fields` must have.
 Where: TypeAlias = Condition | Mapping[str, Any]
 
-# Batch size for looking up the ordinals of matches.
-FOUND_TOGETHER = 256
-# Batch size for reading the metadata of matches.
-READ_TOGETHER = 1 << 16
+BATCH_IDS = 256
+BATCH_METADATA = 1 << 16
 
 # True or False, or the exact similarity.
 Verdict = float | bool
@@ -84,8 +82,8 @@ def satisfying(state: State, ordinals: U32, where: Where) -> U32:
         left_out = None, state.codes(), state.wanted(values)
         return ordinals[~is_deleted(left_out, ordinals)]
     is_meant = np.zeros(len(ordinals), np.bool_)
-    for start in range(0, len(ordinals), READ_TOGETHER):
-        part = ordinals[start : start + READ_TOGETHER].tolist()
+    for start in range(0, len(ordinals), BATCH_METADATA):
+        part = ordinals[start : start + BATCH_METADATA].tolist()
         packed = state.metadata_of_many(part)
         for at, ordinal in enumerate(part, start):
             is_meant[at] = bool(condition(records.unpacked(packed, ordinal)))
@@ -104,8 +102,8 @@ def kept_matches(
 ) -> list[Match[Any]]:
     """Return the first `limit` matches of one query whose metadata satisfy `where`."""
     chosen: list[Match[Any]] = []
-    for start in range(0, len(matches), FOUND_TOGETHER):
-        part = matches[start : start + FOUND_TOGETHER]
+    for start in range(0, len(matches), BATCH_IDS):
+        part = matches[start : start + BATCH_IDS]
         ordinals = find_ids(state, [match.id for match in part]).tolist()
         packed = state.metadata_of_many(ordinals)
         for match, ordinal in zip(part, ordinals, strict=True):
@@ -138,7 +136,7 @@ def kept(
             if limit is not None and count == limit:
                 break
             if at >= read_stop:
-                read_stop = at + READ_TOGETHER
+                read_stop = at + BATCH_METADATA
                 packed = state.metadata_of_many(sorted_unique(rows.ordinals[at:read_stop]).tolist())
             ordinal = int(rows.ordinals[at])
             if ordinal not in known:

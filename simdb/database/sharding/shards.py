@@ -45,7 +45,7 @@ PASSING = (
 FAILING = (*LASTING, *PASSING)
 PLANS_KEPT = 64
 # Combinations of a query and a shard that are compared in one step.
-ROUTED = 1 << 18
+BATCH_ROUTED = 1 << 18
 # The highest cost of a flip set.
 ANY_COST = 255 * FINGERPRINT_BITS
 
@@ -152,7 +152,7 @@ class Shards:
             flips = self._flips[criterion] = self._find_flips(criterion)
         if flips.costs.any():
             levels = levels_of(sketches)[:, FINGERPRINT_BITS - self.division.width :]
-            for part in parts_of(len(levels), 1, most=1 + ROUTED // self.count):
+            for part in parts_of(len(levels), 1, most=1 + BATCH_ROUTED // self.count):
                 is_near[part] &= flips.reach(levels[part], flipped[part])
         is_asked = is_near.any(axis=0)
         found = {at: np.flatnonzero(is_near[:, at]) for at in self.numbers if is_asked[at]}
