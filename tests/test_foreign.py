@@ -31,6 +31,8 @@ from simdb.core import foreign
         (lambda given: simdb.open(None, **given), "threshold", r"options=.*\(similarity=\.\.\.\)"),
         (lambda given: simdb.open(None, **given), "shingle", r"options=.*Simhash\(shingle="),
         (lambda given: simdb.Minhash(**given), "num_perm", "simdb.Minhash"),
+        (lambda given: simdb.fingerprint("a", **given), "shingle", "simdb.Simhash"),
+        (lambda given: simdb.signatures(["a"], **given), "shingle", "simdb.Minhash"),
         (lambda given: simdb.open(None).query("a", **given), "n_results", "limit="),
         (lambda given: simdb.open(None).find_all(**given), "n_jobs", "threads="),
         (lambda given: simdb.open(None).find_clusters(**given), "representative", "keep="),
@@ -45,6 +47,7 @@ def test_a_foreign_argument_is_answered_with_our_word(call, word, own, short_wai
 
 def test_a_foreign_method_is_answered_with_ours(short_waits):
     result, database = simdb.deduplicate(["a text", "a text"]), simdb.open(None)
+    clean = simdb.decontaminate(["a text"], against=["a test of seven words is here"])
     database.insert(1, "a text")
     document = database.get(1)
     with database.read() as snapshot, database.write() as transaction:
@@ -54,12 +57,13 @@ def test_a_foreign_method_is_answered_with_ours(short_waits):
             ((database, snapshot, transaction), "upsert", "on_conflict='replace'"),
             ((database, snapshot, transaction), "remove", r"delete\(id\)"),
             ([result], "to_csv", r"\.write\(path\)"), ([result], "to_pandas", r"\.data"),
+            ([clean], "to_csv", r"\.write\(path\)"), ([clean], "contaminated", r"\.leaks"),
             ([document], "content", r"\.text, with Options"),
         ]:  # fmt: skip
             for holder in holders:
                 with pytest.raises(AttributeError, match=f"no attribute '{name}'; use .*{own}"):
                     getattr(holder, name)
-    for holder in (result, document):
+    for holder in (result, clean, document):
         with pytest.raises(AttributeError, match=r"no attribute 'nonsense'$"):
             holder.nonsense  # noqa: B018
         assert type(pickle.loads(pickle.dumps(holder))) is type(holder)

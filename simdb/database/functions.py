@@ -19,6 +19,7 @@ from simdb.core.clusters import ArrayClusters, ArrayPairs, PairPositions
 from simdb.core.documents import Signature, Signatures, check_comparable, estimates
 from simdb.core.dtypes import F32, F64
 from simdb.core.errors import InputError, OptionError
+from simdb.core.foreign import answering
 from simdb.core.matches import PairArrays
 from simdb.core.options import Bits, Minhash, Options, Simhash
 from simdb.core.progress import Progress
@@ -42,6 +43,7 @@ Comparable: TypeAlias = str | bytes | Sequence[str] | Fingerprint | Signature
 _latest: tuple[Simhash | None, sketching.Sketcher] | None = None
 
 
+@answering
 def fingerprint(
     document: Any, sketch: Simhash | None = None, *, errors: ErrorsName = "strict"
 ) -> Fingerprint:
@@ -76,6 +78,7 @@ def fingerprint(
     return _sketcher_of(sketch).fingerprint(document, errors=errors)
 
 
+@answering
 def fingerprints(
     documents: Iterable[Any],
     sketch: Simhash | None = None,
@@ -116,6 +119,7 @@ def fingerprints(
     return _sketcher_of(sketch).fingerprints(documents, errors=errors, threads=count)
 
 
+@answering
 def signature(
     document: Any, sketch: Minhash | None = None, *, errors: ErrorsName = "strict"
 ) -> Signature:
@@ -143,6 +147,7 @@ def signature(
     return signatures([document], sketch, errors=errors)[0]
 
 
+@answering
 def signatures(
     documents: Iterable[Any],
     sketch: Minhash | None = None,
@@ -428,6 +433,7 @@ def distance(
     return (found[0].bits ^ found[1].bits).bit_count()
 
 
+@answering
 def similarity(
     left: "Comparable", right: "Comparable", sketch: Simhash | Minhash | None = None
 ) -> float:

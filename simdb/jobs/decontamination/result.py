@@ -3,13 +3,14 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from simdb.core.arrow import id_array, load_arrow
 from simdb.core.dtypes import I64
+from simdb.core.foreign import hinting
 from simdb.core.previews import counted
 from simdb.core.skipped import Skipped
 from simdb.core.values import dataclass, field
@@ -231,6 +232,9 @@ class Decontaminated(OfData[Given_co]):
     common: int
     words: int
     left_out: Skipped = field(default_factory=Skipped)
+
+    if not TYPE_CHECKING:
+        __getattr__ = hinting("Decontaminated")
 
     @property
     def leaks(self) -> Any:
