@@ -9,6 +9,7 @@ import click
 
 from simdb.cli import COMMANDS
 from simdb.cli.app import Program
+from simdb.cli.options.declare import OPTIONS, TITLES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "site" / "reference" / "command-line.md"
@@ -37,14 +38,20 @@ def described() -> str:
 
 
 def section(name: str, command: click.Command, context: click.Context) -> list[str]:
-    """Make heading, usage, text and table of one command."""
+    """Make heading, usage, text and tables of one command, a table for each group of options."""
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     text = (command.help or "").replace("\b", "").partition("\f")[0].strip()
     lines = [f"### {name}\n", f"```text\n{usage}\n```\n", escaped(text) + "\n"]
-    options = [each for each in command.get_params(context) if isinstance(each, click.Option)]
-    rows = [f"| {named(each, context)} | {meaning(each)} |" for each in options if not each.hidden]
-    notes = [escaped(command.epilog or "") + "\n"] if command.epilog else []
-    return [*lines, "| option | meaning |", "|---|---|", *rows, "", *notes]
+    groups: dict[str, list[str]] = {title: [] for title in (OPTIONS, *TITLES)}
+    for each in command.get_params(context):
+        if isinstance(each, click.Option) and not each.hidden:
+            row = f"| {named(each, context)} | {meaning(each, context)} |"
+            groups[getattr(each, "panel", OPTIONS)].append(row)
+    for title, rows in groups.items():
+        if rows:
+            heading = [f"**{title}**", ""] if title != OPTIONS else []
+            lines += [*heading, "| option | meaning |", "|---|---|", *rows, ""]
+    return [*lines, escaped(command.epilog) + "\n"] if command.epilog else lines
 
 
 def named(option: click.Option, context: click.Context) -> str:
@@ -54,9 +61,10 @@ def named(option: click.Option, context: click.Context) -> str:
     return "`" + f"{names}{value}".replace("|", "\\|") + "`"
 
 
-def meaning(option: click.Option) -> str:
-    """Write the help of an option on one line."""
-    return escaped(" ".join((option.help or "").split()))
+def meaning(option: click.Option, context: click.Context) -> str:
+    """Write the help of an option on one line, with its default."""
+    record = option.get_help_record(context)
+    return escaped(" ".join(record[1].split())) if record else ""
 
 
 def escaped(text: str) -> str:
