@@ -54,6 +54,9 @@ MODULES = [
 PACKAGES = ["simdb.distributed", "simdb.spark"]
 ADDRESSES = {"simdb.distributed": "simdb.spark.distributed"}
 
+# The names of types of arrays, such as `I64`.
+ARRAY = re.compile(r"\b([IUF])(8|16|32|64)\b")
+NUMBERS = {"I": "int", "U": "uint", "F": "float"}
 # A type with more texts than these is explained below the signature.
 FEW_VALUES = 5
 # Names that a reader sees as what they stand for.
@@ -179,7 +182,8 @@ def describe(
     bases = [each.id for each in node.bases if isinstance(each, ast.Name) and each.id in BASES]
     if bases:
         yield f"It has the options of {' and '.join(f'`{each}`' for each in bases)}, too.\n"
-    if fields := [field(each) for each in node.body if is_field(each)]:
+    fields = [field(each) for each in node.body if is_field(each)]
+    if fields and "\nAttributes\n---" not in (ast.get_docstring(node) or ""):
         yield "```python\n" + "\n".join([*fields, *meanings(fields)]) + "\n```\n"
     members = public_functions(node)
     if name == "Database":
@@ -342,7 +346,8 @@ def literal(node: ast.AST | None) -> str | None:
 
 def kind(node: ast.expr) -> str:
     """Write a type without its module; a name for a few texts becomes these texts."""
-    text = re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Z])", "", ast.unparse(node))
+    text = re.sub(r"\b(?:(?:[a-z_]\w*\.)+(?=[A-Z])|np\.)", "", ast.unparse(node))
+    text = ARRAY.sub(lambda own: f"NDArray[{NUMBERS[own[1]]}{own[2]}]", text)
     known = {**ALIASES, **choices(few=True)}
     return re.sub(r"\b[A-Z]\w*", lambda name: known.get(name[0], name[0]), text)
 
