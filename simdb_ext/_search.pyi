@@ -1,7 +1,7 @@
-"""Looking up, scanning and sweeping sorted fingerprints; measuring volatility vectors.
+"""Operations that search fingerprints, volatility vectors, hashes and cross-polytope keys.
 
-Every operation has a scalar definition in C, and gives the same results in the same order in all
-variants.
+The scalar variant of each C function defines its result.  All variants return the same results in
+the same order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,58 +21,68 @@ F32 = npt.NDArray[np.float32]
 # The matches of query i are at offsets[i] .. offsets[i + 1], by distance, then by ordinal.
 Found = tuple[I64, U32, U8]
 
-# Documents to leave out: one bit for each ordinal, lowest bit of a byte first, or None; or these
-# bits with the codes of documents uint64[n, fields], and the codes uint64[fields] that are wanted,
-# 2**64 - 1 for any: a document with other codes, or without any, is left out, too.
+# Documents that a search omits: a bitmap with one bit for each ordinal, lowest bit of a byte first;
+# None for no document.  Or (bitmap, codes uint64[n, fields], wanted uint64[fields]), which also
+# omits documents without codes, or with a code other than the wanted one; 2**64 - 1 wants any code.
 LeftOut = U8 | tuple[U8 | None, U64, U64] | None
 
-# For each of some fingerprints, the bits that count, uint64[n], and in how many of them others may
-# differ, uint8[n].
+# For each fingerprint: the mask of the bits that are compared, uint64[n], and the number of these
+# bits that may differ, uint8[n].
 Judging = tuple[U64, U8]
 
-# One table of a run: keys, ordinals and directory; or tags, ordinals, directory, the first ordinal
-# and the fingerprints from there on.
+# One run in one table.  A table of keys: keys, ordinals, directory.  A table of headers: tags,
+# ordinals, directory, first ordinal, and the fingerprints from that ordinal on.
 KeyTable = tuple[U64, U32, U32]
 HeaderTable = tuple[U16, U32, U32, int, Sequence[U64]]
 
-# In how many of the signs that count a key of a run may differ, and a fingerprint of the delta; and
-# the share of the query's weights behind those of a key, by their size, that may be behind them.
+# Limits on the signs in which a candidate may differ from a query: two numbers and a share.  The
+# numbers are for a key of a run and for a fingerprint of the delta.  The share is for a key of a
+# run: of the query's absolute weights behind its signs, differing signs have at most this share.
 SignLimits = tuple[int, int, float]
 
 def variants() -> list[str]:
-    """Return the names of the variants this processor can run, the slowest ("scalar") first."""
+    """Return the names of the variants this processor can run, from "scalar" to the fastest."""
 
 def select(variant: str) -> str:
-    """Use `variant` from now on; return the name of the variant used before."""
+    """Use `variant` from now on; return the name of the variant used before.
+
+    Raises ValueError for a variant that this processor cannot run.
+    """
 
 def levels(weights: F32 | I32) -> U8:
-    """Return how far the first 64 weights of each row are from flipping: uint8[n, 64].
+    """Return the levels of the first 64 weights of each row, uint8[n, 64]: how far each is from 0.
 
-    `weights` has 64 dimensions or more.  With s the root mean square of a row over all of them, the
-    level of weight w is min(255, floor(|w| * (64 / s))), or 255 if s = 0, all in double precision.
-    The squares are added in eight sums, sum r over the weights j with j % 8 = r in ascending order,
-    and the sums as ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)).  Weights are finite; others get some
-    level.
+    `weights`: float32 or int32[n, d] with d of 64 or more.  Weights are finite; the level of any
+    other value is arbitrary.
+
+    The level of weight w is min(255, floor(|w| * (64 / s))), or 255 if s = 0.  Here s is the root
+    mean square of all d weights of a row.  All arithmetic is in double precision.  Eight sums
+    collect the squares: sum r takes the weights j with j % 8 = r, in ascending order.  They are
+    added as ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)).
     """
 
 def levels_of_vectors(vectors: U8) -> U8:
-    """Return the same for packed volatility vectors (`Vectors`), uint8[n, width], width >= 32.
+    """Return the levels of the first 64 weights of packed volatility vectors: uint8[n, 64].
 
-    The weights are the odd integers for which the halves stand; s is over 2 * width of them.
+    `vectors`: uint8[n, width] with width from 32 to 65,536; see `Vectors`.
+
+    The weights are the odd integers that the halves of the bytes encode.  The root mean square, as
+    in `levels`, is over all 2 * width weights.
     """
 
 def firm_signs(vectors: U8) -> U64:
-    """Return which of the first 64 signs of packed volatility vectors are firm: uint64[n].
+    """Return a mask of the firm signs among the first 64 of packed volatility vectors: uint64[n].
 
-    Those of weights of the least size, 1 and -1, are not: what a similar document has in their
-    place says little.  All are returned as firm if fewer than an eighth are not.
+    A sign is firm unless its weight is 1 or -1, the least size: a similar document often has the
+    opposite sign there.  If fewer than an eighth of the signs are not firm, all are returned as
+    firm.
     """
 
 class Tables:
     """The runs of all block permutations of one collection, prepared for lookup.
 
-    Keeps the arrays alive and copies nothing.  They may lie in read-only memory, at any address
-    that their type allows.
+    The arrays are kept alive and not copied.  They may be read-only, at any address that their type
+    allows.
     """
 
     def __init__(
@@ -83,35 +93,41 @@ class Tables:
         dead: LeftOut,
         windows: Sequence[tuple[int, int]] | None = None,
     ) -> None:
-        """`masks`: the leading bits of each table (`leading_masks` in `ground.bits`); not 0.
+        """Prepare runs, a delta and a set of deleted documents for searching.
 
-        `runs[r][t]`: table t of run r, a table of keys or of headers.
-        In a table of keys: keys (permuted by masks[t], sorted), ordinals and directory.  The
-        directory has 2**header_bits + 1 entries, with header_bits from 0 to 32.
-        In a table of headers: tags, the 16 bits of each key that follow its header; ordinals and
-        directory; the first ordinal of the run; and the fingerprints (not permuted) of all ordinals
-        from there on, in arrays that each but the last have the same power of two of them.  An
-        entry whose ordinal has no fingerprint there is never returned.  Scans need keys: `scan`,
-        `nearest` and `lookup_bands` raise ValueError.
-        A run that has entries in its first table only is compared one by one, as the delta is, if
-        that is a table of keys; they need not be sorted.
-        `delta`: the delta, fingerprints (not permuted) and ordinals in any order, searched one by
+        `masks`: the leading bits of each table (`leading_masks` in `ground.bits`), none of them 0.
+        `runs`: runs[r][t] is run r in table t, as keys or as headers.
+        `delta`: fingerprints (not permuted) and ordinals, in any order, which are compared one by
         one.
-        `dead`: the documents that are never returned.
-        `windows[r]`: in each table of run r, only the entries start .. stop of the directory are
-        searched.  Lookups and probes take the buckets that begin there (the last may reach
-        farther), a scan takes the keys between them.  If windows cover all entries, each match of
-        the run is found in exactly one of them.  None: everything is searched.
+        `dead`: documents that are never returned.
+        `windows`: for each run, the range (start, stop) of its directories that is searched; None
+        for everything.
+
+        A table of keys has keys (permuted by masks[t], sorted), ordinals and a directory of
+        2**header_bits + 1 entries, with header_bits from 0 to 32.
+
+        A table of headers has tags, ordinals, a directory, the first ordinal of the run and the
+        fingerprints (not permuted) from that ordinal on.  A tag is the 16 bits of a key after its
+        header.  The fingerprints are a list of arrays; all but the last have the same length, a
+        power of two.  An entry whose ordinal has no fingerprint is never returned.  `scan`,
+        `nearest` and `lookup_bands` need keys, and raise ValueError for a table of headers.
+
+        If only the first table of a run has entries and is a table of keys, the run is compared one
+        by one, like the delta.  Its keys need not be sorted.
+
+        Lookups and probes take the buckets that begin within a window; the last one may extend
+        beyond it.  A scan takes the keys within the window.  If windows cover all entries, each
+        match of the run is found in exactly one window.
         """
 
     def over(self, delta: tuple[U64, U32], dead: LeftOut) -> Tables:
-        """Return tables of the same runs with another delta and other tombstones.
+        """Return tables of the same runs with another delta and other deleted documents.
 
-        This takes a microsecond for any number of runs: what was prepared is shared.
+        The prepared runs are shared, so this takes a microsecond for any number of runs.
         """
 
     def leaving(self, dead: LeftOut) -> Tables:
-        """Return tables of the same runs and the same delta with other tombstones."""
+        """Return tables of the same runs and delta with other deleted documents."""
 
     def lookup(
         self,
@@ -122,26 +138,31 @@ class Tables:
         first: int,
         after: U32 | None,
     ) -> Found:
-        """Return stored fingerprints within `distance` whose header is reached in some table.
+        """Return stored fingerprints within `distance` that some table reaches; each match once.
 
-        `flips`: a number for every table, or one number for each; -1: the table is not read.  Table
-        t reaches a fingerprint that differs from the query in at most flips[t] of the bits
-        masks[t].  (With flips = 0 and distance <= blocks - leading the result is exact: BPHS.)  The
-        delta is always reached.  Each match is returned once, however many tables reach it.
-        `first`: so many matches of each query are enough, any of them, found as fast as possible;
-        0 for all, at most 255.  More may be returned.
-        `after`: for query i only ordinals greater than after[i].
+        `queries`: uint64[m].
+        `distance`: 0 to 64 bits.
+        `flips`: a number for all tables or one for each.  Table t reaches a fingerprint that
+        differs from the query in at most flips[t] of the bits masks[t].  -1: the table is not read.
+        `first`: the number of matches per query, 1 to 255, after which its search may stop.  They
+        are any matches, found as fast as possible, and more may be returned.  0: all matches.
+        `after`: uint32[m]; query i gets only ordinals above after[i].  None: any ordinal.
+
+        Documents of the delta are always reached.  With flips of 0 and distance <= blocks -
+        leading, the result is exact (BPHS).
         """
 
     def lookup_one(
         self, query: int, distance: int, flips: int | Sequence[int], first: int, most: int = ...,
         judging: Judging | None = None, dead: LeftOut = None,
     ) -> list[tuple[int, int]] | None:  # fmt: skip
-        """Return (ordinal, distance) of each match of one query, in the same order.  Fast to call.
+        """Return (ordinal, distance) of each match of one query, in the order of `lookup`.
 
-        Returns None if there are more than `most` matches; by default all are returned.
-        `judging`: of one query, as for `scan`, for the documents of the delta.  `dead`: other
-        tombstones than those of the tables.
+        `most`: None is returned if there are more matches than this.
+        `judging`: for this query, as in `scan`; applies to documents of the delta.
+        `dead`: documents that are omitted, in place of the `dead` of the tables.
+
+        Other arguments: see `lookup`.  Fast to call.
         """
 
     def probe(
@@ -160,28 +181,38 @@ class Tables:
     ) -> Found:
         """Return stored fingerprints within `distance` under headers likely for a similar document.
 
-        This is Probabilistic Simhash Matching (Sood & Loguinov 2011) with one table, and volatility
-        multi-probe with several.  Flipping bit j of queries[i] costs costs[levels[i, j]].  With p
-        the probability that a similar document differs in that bit, a cost is log((1 - p) / p) in
-        sixteenths; `costs` is uint8[256], and 255 means that the bit is never flipped.  `levels` is
-        uint8[m, 64].
+        With one table this is Probabilistic Simhash Matching (Sood & Loguinov 2011), with several
+        it is volatility multi-probe.
 
-        If the directory of a run has 2**h + 1 entries, the header of an entry of the run is the h
-        highest bits of its key, in each of the first `tables` tables (None: all).  With
-        `header_bits` (0 to 64) a header has at most that many bits: fewer sets of bits are flipped,
-        and each finds more entries.  An entry is reached if the bits in which its header differs
-        from the header of the query cost at most `theta` together; an equal header is always
-        reached.  If more than `cap` (1 to 65536) sets of bits of one header cost at most `theta`,
-        `theta` is lowered for that query, table and width: to the largest whole number that leaves
-        at most `cap` sets, or below 0, which leaves the empty set.  The delta is always reached.
+        `queries`: uint64[m].
+        `levels`: uint8[m, 64], see the function `levels`.
+        `costs`: uint8[256]; flipping bit j of queries[i] costs costs[levels[i, j]], and 255 means
+        never.  If a similar document differs in that bit with probability p, the cost is
+        log((1 - p) / p) in sixteenths.
+        `theta`: the largest total cost of the bits in which the header of an entry may differ.
+        None: the `cap` cheapest sets of bits.
+        `cap`: 1 to 65,536, the largest number of sets of flipped bits for each query, table and
+        header width.
+        `distance`: 0 to 64 bits.
+        `first`: whether to return at most one match per query, any of its matches.
+        `after`: see `lookup`.
+        `tables`: only this number of first tables is searched; None for all.
+        `header_bits`: 0 to 64, the largest width of a header.  Shorter headers mean fewer sets,
+        each of which finds more entries.  None: no limit.
 
-        If `theta` is None, the headers of each query, table and width are exactly the first `cap`
-        in the order of `FlipSets`: the empty set, then the sets of at most `distance` bits, the
-        cheapest first; bits of equal cost are ranked from the highest bit of the key on.
+        The header of an entry is the first h bits of its key if the directory of its run has
+        2**h + 1 entries.  An equal header is always reached, and so is the delta.
 
-        Each match is returned once, in the order of a lookup.  `first`: at most one match for each
-        query, any of its matches; the empty set and the cheaper sets are probed before the others.
-        `after`: as for a lookup.
+        If more than `cap` sets cost at most `theta`, theta is lowered for that query, table and
+        width.  It becomes the largest whole number within which at most `cap` sets cost.  If there
+        is no such number, only the empty set is left.
+
+        If `theta` is None, the sets are the first `cap` in the order of `FlipSets`: the empty set,
+        then sets of at most `distance` bits, the cheapest first.  Bits of equal cost are ranked
+        from the highest bit of the key on.
+
+        Each match is returned once, in the order of `lookup`.  With `first`, the empty set and
+        cheaper sets are probed before the rest.
         """
 
     def probe_one(
@@ -197,10 +228,12 @@ class Tables:
         header_bits: int | None = None,
         most: int = ...,
     ) -> list[tuple[int, int]] | None:
-        """Return (ordinal, distance) of each match of one query, in the same order.  Fast to call.
+        """Return (ordinal, distance) of each match of one query, in the order of `lookup`.
 
-        Returns None if there are more than `most` matches; by default all are returned.  `levels`
-        has 64 bytes and `costs` 256, in any object that has bytes.
+        `levels`, `costs`: 64 and 256 bytes in any object with a buffer.
+        `most`: None is returned if there are more matches than this.
+
+        Other arguments: see `probe`.  Fast to call.
         """
 
     def count_probes(
@@ -213,9 +246,10 @@ class Tables:
         tables: int | None,
         header_bits: int | None = None,
     ) -> I64:
-        """Return how many headers `probe` would ask for, for each query, in the largest run.
+        """Return the number of headers that `probe` would look up for each query: int64[m].
 
-        The number is the sum over the first `tables` tables, whatever the window; 0 without a run.
+        The run with the most entries counts, in all of the first `tables` tables and without its
+        window; the number is 0 without a run.
         """
 
     def scan(
@@ -227,47 +261,53 @@ class Tables:
         after: U32 | None,
         judging: Judging | None = None,
     ) -> Found:
-        """Return every stored fingerprint within `distance`; all of them are compared.
+        """Return every stored fingerprint within `distance` of each query; all are compared.
 
-        `judging`: the bits that count and how many of them may differ, for each query; None: all
-        bits count.
+        `judging`: for each query, the bits that are compared and how many may differ, in place of
+        `distance`.  None: all bits.
+        `first`, `after`: see `lookup`.
         """
 
     def nearest(self, queries: U64, k: int) -> Found:
         """Return the `k` (1 or more) nearest stored fingerprints of each query; all are compared.
 
-        Of equally near ones, the lowest ordinals are returned.
+        Among equally near documents, the lowest ordinals are returned.
         """
 
 def lookup_bands(bands: Sequence[Tables], keys: U64, most: int, dead: LeftOut = None) -> U32 | None:
-    """Return the ordinals, ascending, of documents with keys[b] in bands[b], for any b.
+    """Return the ordinals, ascending, of documents whose key in any band b is keys[b].
 
-    `bands`: the runs of each band, in tables of the mask of all bits; their deltas, and what they
-    leave out, are not looked at.  `dead`: the documents to leave out.  Returns None if the bands
-    find more than `most` entries in all: a document counts once for each of its bands.
+    `bands`: the runs of each band, as tables of the mask of all bits.  Their deltas and deleted
+    documents are ignored.
+    `keys`: uint64, one for each band.
+    `most`: None is returned if the bands find more entries; a document counts once for each band.
+    `dead`: documents that are omitted.
     """
 
 class FlipSets(Iterator[tuple[int, ...]]):
-    """An iterator over the sets of ranks to flip, the cheapest set first: VOSH.
+    """An iterator over sets of ranks to flip, the cheapest set first (VOSH).
 
-    Sood & Loguinov 2011, Algorithm 2.  `costs`: of flipping each rank, int64[n], n <= 64, never
-    falling, each of them within 2**49.  Every set of 1 to `distance` ranks comes once, as an
-    ascending tuple.  Of sets with equal sums the smaller ones come first, then those in the order
-    of the tuples.  The first k sets take Theta(k log k) time and Theta(k) memory.
+    The algorithm is Sood & Loguinov 2011, Algorithm 2.  The iterator yields every set of 1 to
+    `distance` ranks once, as an ascending tuple.  Sets of equal cost are ordered by size, then as
+    tuples.  The first k sets take Theta(k log k) time and Theta(k) memory.
     """
 
     def __init__(self, costs: I64, distance: int) -> None:
-        """Begin before the first set."""
+        """Begin before the first set.
+
+        `costs`: int64[n], n <= 64, the cost of flipping each rank; ascending and within +-2**49.
+        `distance`: the largest number of ranks in a set.
+        """
 
     def __next__(self) -> tuple[int, ...]:
         """Return the next set."""
 
     @property
     def held(self) -> int:
-        """How many sets the heap holds."""
+        """The number of sets in the heap."""
 
 def flip_set_children(parent: Sequence[int], count: int) -> list[tuple[int, ...]]:
-    """Return the children of a set of ranks among the first `count` ranks, in the tree of VOSH."""
+    """Return the children of a set of ranks, below `count`, in the tree of VOSH."""
 
 def sweep(
     keys: U64, ordinals: U32, masks: Sequence[int], table: int, distance: int,
@@ -277,99 +317,126 @@ def sweep(
 ) -> tuple[int, int, int]:  # fmt: skip
     """Write the pairs within `distance` whose headers differ in `flipped`, from one sorted table.
 
-    `keys` are permuted by masks[table] and sorted.  A header is the first `width` (0 to 64) bits of
-    a key; None: as many as masks[table] has.  The headers of a pair differ in the bits `flipped` of
-    the fingerprints, and in no others.  Table t reaches a pair that differs in at most flips[t] of
-    the bits masks[t].  `flips`: a number for every table, or one number for each; -1: the table
-    reaches nothing.  A pair that the table does not reach, or that an earlier table reaches, is
-    left out.  So with flips = 0 and no `flipped` these are the pairs that agree on masks[table] and
-    on no earlier mask.  With an empty mask every two entries are measured.  `judging`: the bits of
-    keys[i] that count and how many of them may differ in a later key.  Writes at most
-    len(left) pairs, left[i] < right[i] by ordinal, in the order of positions (i, j), i < j, from
-    `cursor` = (i, j) on, with i below `stop` (None: len(keys)); begin with (0, 1).  Returns the
-    number written and the cursor to continue from, the first pair without room; its first member is
-    `stop` when all is done.
+    `keys`, `ordinals`: the table; keys are permuted by masks[table] and sorted.
+    `masks`, `table`: the leading bits of all tables, and the number of this table.
+    `distance`: 0 to 64 bits.
+    `cursor`: positions (i, j) with i < j, the first pair to look at; begin with (0, 1).
+    `left`, `right`, `distances`: outputs of the same length, at least 1; left[i] < right[i].
+    `flips`: a number for all tables or one for each.  Table t reaches a pair that differs in at
+    most flips[t] of the bits masks[t]; -1: it reaches no pair.
+    `flipped`: the bits of fingerprints in which the headers of a pair differ; the rest of the
+    headers is equal.
+    `width`: 0 to 64, the bits of a header; None: the number of bits in masks[table].
+    `stop`: only pairs with i below this are written; None for len(keys).
+    `judging`: for each key, the bits that are compared in later keys and how many may differ, in
+    place of `distance`.
+
+    A pair is omitted unless this table reaches it and no earlier table does.  So with flips = 0 and
+    flipped = 0, the pairs agree on masks[table] and on no earlier mask.  With an empty mask, all
+    pairs are measured.
+
+    Pairs are in ascending order of (i, j).  Returns the number of pairs written and the next cursor
+    (i, j): the first pair without room, or i = `stop` when all are written.
     """
 
 class Vectors:
     """The packed volatility vectors of documents by ordinal, in segments of consecutive ordinals.
 
-    A packed vector of `width` bytes has 2 * width dimensions of 4 bits: byte i holds dimension i in
-    its low half and dimension i + width in its high half.  A half of value q stands for the weight
-    2 q - 15.  The similarity of two vectors is the cosine of those integers: the integer dot
-    product, divided in double precision by the square root of the (double) product of the integer
-    squared norms, then rounded to float32.
+    A packed vector of `width` bytes has 2 * width dimensions of 4 bits.  Byte i holds dimension i
+    in its low half and i + width in its high half.  A half of value q encodes the weight 2 q - 15.
+
+    The similarity of two vectors is the cosine of these weights.  It is the integer dot product
+    divided by the square root of the product of both squared norms.  This is computed in double
+    precision and rounded to float32.
+
+    Methods that take ordinals raise CorruptError if an ordinal has no vector.
     """
 
     def __init__(self, width: int, segments: Sequence[tuple[int, U8]]) -> None:
-        """Take segments: first ordinal and vectors uint8[k, width]; sorted and disjoint."""
+        """Take sorted, disjoint segments: first ordinal and vectors uint8[k, width]."""
 
     def followed_by(self, first: int, vectors: U8) -> Vectors:
-        """Return the same segments and one more, from the ordinal `first` on."""
+        """Return these segments and one more, whose first ordinal is `first`."""
 
     def similarity(self, queries: U8, offsets: I64, ordinals: U32) -> F32:
-        """Compare queries[i] (uint8[m, width]) with each of ordinals[offsets[i]:offsets[i + 1]]."""
+        """Return the similarities of queries to given documents: float32[len(ordinals)].
+
+        `queries`: uint8[m, width].
+        `offsets`: int64[m + 1]; query i is compared with ordinals[offsets[i]:offsets[i + 1]].
+        """
 
     def measure_one(
         self, query: U8, found: list[tuple[int, int]], similarity: float
     ) -> list[tuple[int, int, float]]:
-        """Return (ordinal, distance, similarity) of all similar (ordinal, distance), best first.
+        """Return (ordinal, distance, similarity) of the documents at least `similarity` to a query.
 
-        `query` has the bytes of one vector.  The order and the comparison with `similarity` are
-        those of `scan`.  Fast to call.
+        `query`: the bytes of one vector.
+        `found`: (ordinal, distance) of the documents to measure.
+
+        Results are ordered and compared with `similarity` as by `scan`.  Fast to call.
         """
 
     def agree_one(self, query: U8, ordinals: U32, bits: int, least: int) -> list[tuple[int, int]]:
-        """Return (ordinal, number of minima in which it agrees with `query`), if at least `least`.
+        """Return (ordinal, number of equal minima) of documents with `least` or more; fast to call.
 
-        The vectors are packed signatures, of minima of `bits` bits: 1, 2, 8 or 32.  Those that
-        agree in most minima come first, then in the order of `ordinals`.  Fast to call.
+        `query`: the bytes of one packed signature; the stored vectors are packed signatures.
+        `bits`: 1, 2, 8 or 32, the bits of a minimum.
+
+        The documents with the most equal minima precede; ties keep the order of `ordinals`.
         """
 
     def between(self, left: U32, right: U32) -> F32:
-        """Compare the stored vectors left[i] and right[i]."""
+        """Return the similarities of the stored vectors left[i] and right[i]: float32[n]."""
 
     def scan(
         self, queries: U8, *, similarity: float, skip: LeftOut, after: U32 | None
     ) -> tuple[I64, U32, F32]:
         """Return every stored vector at least `similarity` to each query; all of them are compared.
 
-        The arrays are offsets, ordinals and similarities; the matches of a query are in descending
-        order of similarity, then by ordinal.  Similarities, and `similarity`, are compared as
-        float32.  `skip`: the documents to leave out.
+        `queries`: uint8[m, width].
+        `similarity`: rounded to float32, like the similarities that it is compared with.
+        `skip`: documents that are omitted.
+        `after`: uint32[m]; query i gets only ordinals above after[i].  None: any ordinal.
+
+        Returns offsets int64[m + 1], ordinals and similarities.  The matches of a query are in
+        descending order of similarity, then by ordinal.
         """
 
     def nearest(self, queries: U8, k: int, skip: LeftOut) -> tuple[I64, U32, F32]:
         """Return the `k` (1 or more) most similar stored vectors of each query, as `scan` does.
 
-        Of equally similar ones, the lowest ordinals are returned.
+        Among equally similar documents, the lowest ordinals are returned.
         """
 
     def differing(self, queries: U8, offsets: I64, ordinals: U32) -> U16:
-        """Return in how many bits queries[i] and each of its ordinals differ: uint16[k].
+        """Return the number of bits in which queries and given hashes differ: uint16[k].
 
-        Here and below the vectors are hashes of 4 to 64 bytes, a multiple of 4, without weights.
-        The ordinals of query i are ordinals[offsets[i]:offsets[i + 1]].
+        `queries`: uint8[m, width].
+        `offsets`: int64[m + 1]; query i is compared with ordinals[offsets[i]:offsets[i + 1]].
+
+        Here and in the next methods, the stored vectors are hashes of 4, 8, .. 64 bytes.
         """
 
     def differing_between(self, left: U32, right: U32) -> U16:
-        """Return in how many bits the stored hashes left[i] and right[i] differ: uint16[k]."""
+        """Return the number of bits in which stored hashes left[i], right[i] differ: uint16[n]."""
 
     def within(
         self, queries: U8, *, distance: int, skip: LeftOut, after: U32 | None, first: int = 0
     ) -> tuple[I64, U32, U16]:
         """Return every stored hash within `distance` of each query; all of them are compared.
 
-        The arrays are offsets, ordinals and distances; the matches of a query are by distance, then
-        by ordinal.  `skip`: the documents to leave out.  `after`: for query i only ordinals greater
-        than after[i].  `first`: of each query, only so many matches, those with the lowest
-        ordinals; 0 for all.
+        `queries`: uint8[m, width].
+        `skip`, `after`: see `scan`.
+        `first`: the number of matches per query, those with the lowest ordinals; 0 for all.
+
+        Returns offsets int64[m + 1], ordinals and distances.  The matches of a query are in
+        ascending order of distance, then ordinal.
         """
 
     def closest(self, queries: U8, k: int, skip: LeftOut) -> tuple[I64, U32, U16]:
         """Return the `k` (1 or more) nearest stored hashes of each query, as `within` does.
 
-        Of equally near ones, the lowest ordinals are returned.
+        Among equally near documents, the lowest ordinals are returned.
         """
 
     def gather(self, ordinals: U32) -> U8:
@@ -378,28 +445,33 @@ class Vectors:
 def polytope_keys(vectors: U8, table_count: int, first_table: int = 0) -> U64:
     """Return the cross-polytope keys of packed vectors in each table: uint64[table_count, n].
 
-    `vectors` is uint8[n, w] with w from 1 to 128 (see `Vectors`).  The first of the tables has the
-    number `first_table`; there are 16 in all.  The 22 highest bits of a key are the code: the
-    vertices nearest to the rotated vector, in 7, 6, 5 and 4 bits.  The 42 lowest bits are those of
-    the fingerprint.  The first 7, 13, 18 or 22 bits of a key are a header.
-    `simdb_ext/search/polytope.h` has the definition to the bit.
+    `vectors`: uint8[n, w] with w from 1 to 128; see `Vectors`.
+    `table_count`, `first_table`: consecutive tables of the 16 that exist.
 
-    Seen from a vector, a vertex costs (m - value) * ratio >> 8, where `value` is the coordinate of
-    the rotated vector that the vertex stands for, with its sign, and m the largest in that slice.
-    The nearest header costs nothing, and any other the sum of its vertices and of the normaliser of
-    the vector in that table, which is the larger, the more vertices are nearly as near as the
-    nearest: see `normaliser_of` in `polytope.c`.
+    The 22 highest bits of a key are its code: the vertices nearest to the rotated vector, in 7, 6,
+    5 and 4 bits.  The 42 lowest bits are from the fingerprint.  The first 7, 13, 18 or 22 bits
+    of a key are a header.  `simdb_ext/search/polytope.h` has the exact definition.
+
+    Each vertex stands for one coordinate of the rotated vector with a sign, its value.  Its cost,
+    seen from the vector, is (m - value) * ratio >> 8, where m is the largest value in the slice.
+    The nearest header costs nothing.  Any other header costs the sum of its vertices and of the
+    normaliser of the vector in that table.  The normaliser grows with the number of vertices that
+    are nearly as near as the nearest; see `normaliser_of` in `polytope.c`.
     """
 
 def polytope_costs(left: U8, right: U8, width: int, table_count: int) -> F32:
-    """Return the least cost of the header of right[i], seen from left[i], in any table: float32[n].
+    """Return the least cost in any table of the header of right[i], seen from left[i]: float32[n].
 
-    The unit is the standard deviation of a rotated coordinate of left[i], sqrt(128) times the
-    length of the vector, or 8 times it if the vector has more than 64 bytes; with at most 32 bytes
-    it is 1.05 standard deviations.  Each cost is the
-    least threshold, as a float32, with which a search from left[i] looks up the header of
-    `width` bits of right[i] in some table, if it is not too many headers; infinity if no threshold
-    does.
+    `left`, `right`: packed vectors, see `polytope_keys`.
+    `width`: 7, 13, 18 or 22, the bits of a header.
+    `table_count`: 1 to 16, the first tables.
+
+    A cost is the least threshold, as a float32, with which a search from left[i] looks up that
+    header in some table, if it looks up few enough headers.  It is infinity if no threshold does.
+
+    The unit is the standard deviation of a rotated coordinate of left[i].  This is sqrt(128) times
+    the length of the vector, or 8 times for a vector of more than 64 bytes.  For vectors of at most
+    32 bytes, the unit is 1.05 standard deviations.
     """
 
 def polytope_reaches(
@@ -407,34 +479,34 @@ def polytope_reaches(
 ) -> npt.NDArray[np.bool_]:
     """Return whether a search from left[i] looks up the header of right[i] in some table: bool[n].
 
-    thresholds[i] and widths[i] are the threshold and the bits of a header of the run with right[i];
-    a single number is for all.  Here and below, a threshold is rounded to float32, as a search
-    takes it.
+    `thresholds`, `widths`: the threshold, and the bits of a header of the run with right[i]; one
+    number applies to all pairs.  Thresholds are rounded to float32, as in a search.
     """
 
 def polytope_probe(
     query: U8, stored: U8, width: int, table_count: int, threshold: float
 ) -> tuple[int, float, int, int] | None:
-    """Return how a search from `query` reaches `stored`; None if it does not.
+    """Return how a search from `query` reaches the vector `stored`, or None if it does not.
 
-    The answer is the first table that reaches it; what the header costs there, in the unit of
-    `polytope_costs`; and the headers of `width` bits of `query` and of `stored` in that table.
-    Where vertices differ (7, 6, 5 and 4 bits), the search has replaced the query's.
+    Returns the first table that reaches it, the cost of its header there (see `polytope_costs`),
+    and the headers of both in that table.  The search replaced the query's vertices (7, 6, 5 and 4
+    bits of the headers) where these two differ.
     """
 
 def polytope_headers(
     vectors: U8, width: int, threshold: float, table_count: int
 ) -> tuple[I64, U32]:
-    """Return the headers of `width` bits that each vector looks up, ascending, and offsets.
+    """Return the headers of `width` bits that each vector looks up: offsets int64, headers uint32.
 
-    Those of vector i in table t are headers[offsets[j]:offsets[j + 1]], j = i * table_count + t.
+    In table t, vector i looks up headers[offsets[j]:offsets[j + 1]], ascending, where j is
+    i * table_count + t.
     """
 
 class Polytopes:
     """The runs of cross-polytope keys and the vectors of one collection, prepared for searching.
 
-    Keeps the arrays alive and copies nothing.  They may lie in read-only memory, at any address
-    that their type allows.
+    The arrays are kept alive and not copied.  They may be read-only, at any address that their type
+    allows.
     """
 
     def __init__(
@@ -449,26 +521,29 @@ class Polytopes:
         first_table: int = 0,
         are_whole: bool = False,
     ) -> None:
-        """`segments`: the vectors of all documents by ordinal, as in `Vectors`; width 1 to 128.
+        """Prepare runs, a delta and vectors for searching.
 
-        `runs[r][t]`: keys (`polytope_keys`, sorted), ordinals and directory of run r in table
-        `first_table` + t.  The directory has 2**width + 1 entries, with a width of 7, 13, 18 or 22
-        that all tables of the run share.  If they `are_whole`, fingerprints take the places of the
-        keys, which tell candidates from others by 64 bits in place of 42.
-        `delta`: fingerprints and ordinals, in any order, compared one by one.
-        `dead`: the documents that are never returned.
-        `windows[r]`: in each table of run r, only the buckets that begin at the entries start ..
-        stop of the directory are searched.  None: everything is.
+        `vector_width`: 1 to 128, the bytes of a vector.
+        `segments`: the vectors of all documents by ordinal, as in `Vectors`.
+        `runs`: runs[r][t] has keys (`polytope_keys`, sorted), ordinals and directory of run r in
+        table `first_table` + t.  The directory has 2**width + 1 entries, with a width of 7, 13, 18
+        or 22 that all tables of the run share.
+        `delta`: fingerprints and ordinals, in any order, which are compared one by one.
+        `dead`: documents that are never returned.
+        `windows`: for each run, the range (start, stop) of its directories; only buckets that begin
+        there are searched.  None: everything.
+        `are_whole`: whether runs hold whole fingerprints in place of keys.  Candidates are then
+        sifted by 64 bits instead of 42.
         """
 
     def leaving(self, dead: LeftOut) -> Polytopes:
-        """Return the same runs, delta and vectors with other tombstones."""
+        """Return the same runs, delta and vectors with other deleted documents."""
 
     def over(self, delta: tuple[U64, U32], dead: LeftOut, vectors: Vectors) -> Polytopes:
-        """Return the same runs with another delta, other tombstones and the vectors of both.
+        """Return the same runs with another delta, other deleted documents and vectors for both.
 
-        This takes a microsecond for any number of documents: what was prepared is shared.
-        ValueError if the vectors have another width.
+        The prepared runs are shared, so this takes a microsecond for any number of documents.
+        Raises ValueError if the vectors have another width.
         """
 
     def search(
@@ -483,40 +558,48 @@ class Polytopes:
         members: U32 | None = None,
         parents: U32 | None = None,
     ) -> tuple[I64, U32, U8, F32]:
-        """Return the stored vectors at least `similarity` to each query that some table reaches.
+        """Return stored vectors at least `similarity` to each query that some table reaches.
 
-        The arrays are offsets, ordinals, distances of the fingerprints, and similarities as
-        `Vectors` measures them.  The matches of a query are in descending order of similarity, then
-        by ordinal; each is returned once.
+        `vectors`: uint8[m, vector_width], the queries.
+        `thresholds`: float32, at least 0, one for each run.  In each table of run r, a query looks
+        up the headers that cost at most thresholds[r], in the unit of `polytope_costs`.
+        `similarity`: see `Vectors.scan`.
+        `limits`: limits on differing signs, for queries whose signs are all firm and for all other
+        queries.
+        `first`: the number of matches per query, 1 to 255, after which its search may stop.  They
+        are any matches, and near headers are looked up before the rest.  0: all matches.
+        `after`: uint32[m]; query i gets only ordinals above after[i].  None: any ordinal.
+        `members`: uint32[m], the ordinals of the queries if all are documents; no document matches
+        itself.
+        `parents`: `Forest.parents` over ordinals; documents in the component of a query do not
+        match it.
 
-        `vectors` is uint8[m, vector_width].  In each table of run r, a query looks up the headers
-        that cost at most thresholds[r] (at least 0) in the unit of `polytope_costs`.  While these
-        are more than 16384, the cut, which is the cost rounded down to a whole number, is lowered
-        by an eighth, rounded down, and 1; below 0, only the query's own header is left.  Costs
-        above 32767 are never reached.
+        Returns offsets int64[m + 1], ordinals, distances of the fingerprints, and similarities as
+        in `Vectors`.  Each match is returned once.  The matches of a query are in descending order
+        of similarity, then by ordinal.  Raises CorruptError if a candidate has no vector.
 
-        Entries with these headers are candidates if the 42 lowest bits of their keys differ from
-        the query's in few of the firm ones of the query (`firm_signs`), and if the weights of the
-        query behind these bits are, by their absolute values, at most a share of those behind all
-        firm ones of the 42, in whole numbers rounded down.  The share does not count if fewer than
-        five eighths of all weights are above the least size.  Documents of the delta are candidates
-        if their fingerprints differ in few of the firm bits of 64.  `limits`: for queries of which
-        all signs are firm, and for the others.
-        `first`: so many matches of each query are enough, any of them; 0 for all, at most 255.
-        Then near headers are looked up before the others.  `after`: for query i only ordinals
-        greater than after[i].
-        `members`: each query's ordinal, if all are documents; none is a match of itself.
-        `parents`: of a `Forest` over ordinals; what is in the component of the query is no match.
-        CorruptError: a candidate has no vector.
+        The cut is the threshold in coordinates, rounded down to a whole number.  While more than
+        16,384 headers cost at most the cut, it is lowered by an eighth, rounded down, and by 1.  A
+        cut below 0 leaves only the query's own header.  No cost above 32,767 is reached.
+
+        An entry of a run is a candidate if the 42 lowest bits of its key differ from the query's in
+        few enough firm bits (`firm_signs`).  The weights behind the differing bits must also be at
+        most the given share of the weights behind all firm bits of the 42, by absolute value and
+        rounded down.  The share is ignored if fewer than five eighths of all weights are above the
+        least size.
+
+        A document of the delta is a candidate if its fingerprint differs in few enough firm bits.
         """
 
     def search_one(
         self, vector: U8 | bytes, thresholds: F32, similarity: float,
         limits: tuple[SignLimits, SignLimits], first: int, room: int, most: int = 0,
     ) -> list[tuple[int, int, float]] | None:  # fmt: skip
-        """Return (ordinal, distance, similarity) of each match of one query.  Fast to call.
+        """Return (ordinal, distance, similarity) of each match of one query, or None.
 
-        The order is that of `search`.  Returns None if there are more than `room` matches.
-        `most`: from 1 to 64, return only so many, the best.
-        `vector` has `vector_width` bytes, in any object that has bytes.
+        `vector`: `vector_width` bytes in any object with a buffer.
+        `room`: None is returned if there are more matches than this.
+        `most`: 1 to 64, only this number of best matches is returned; 0 for all.
+
+        Other arguments and order: see `search`.  Fast to call.
         """

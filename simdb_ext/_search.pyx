@@ -1,4 +1,4 @@
-"""Looking up, scanning and sweeping sorted fingerprints; measuring volatility vectors.
+"""Operations that search fingerprints, volatility vectors, hashes and cross-polytope keys.
 
 The contract is in `_search.pyi`.  This file checks arguments and calls the C functions of
 `search/` without the GIL.
@@ -44,9 +44,9 @@ cdef enum:
     ONE_COLUMNS = 64
     ONE_TABLES = 64
     BLOCK_SETS = 4096
-    GATHERED_QUERIES_MIN = 1024  # with fewer, the same header is rarely asked for twice
+    GATHERED_QUERIES_MIN = 1024  # fewer queries rarely share a header
     LIMITS_MAX = 1 << 24
-    BEST_ROOM = 1 << 22  # matches of a group of queries, if there is more than one query
+    BEST_ROOM = 1 << 22  # matches for which a group of several queries has room
     PROBES_HELD = 64
     WIDTH_MAX = 65536
 
@@ -74,7 +74,8 @@ include "search/vosh.pxi"
 
 
 def levels(weights):
-    """Return how far the first 64 weights of each row are from flipping: uint8[n, 64]."""
+    """Return the levels of the first 64 weights of each row, uint8[n, 64]: how far each is from
+    0."""
     cdef Views views = Views(2)
     cdef Py_buffer *view = views.take(weights, WEIGHTS, 4, 2)
     cdef size_t count = view.shape[0], dimensions = view.shape[1]
@@ -91,7 +92,7 @@ def levels(weights):
 
 
 def levels_of_vectors(vectors):
-    """Return the same for packed volatility vectors, uint8[n, width], width >= 32."""
+    """Return the levels of the first 64 weights of packed volatility vectors: uint8[n, 64]."""
     cdef Views views = Views(2)
     cdef Py_buffer *view = views.take(vectors, UINT8, 1, 2)
     cdef size_t count = view.shape[0], width = view.shape[1]
@@ -105,7 +106,8 @@ def levels_of_vectors(vectors):
 
 
 def firm_signs(vectors):
-    """Return which signs of packed volatility vectors are firm, uint64[n]."""
+    """Return a mask of the firm signs among the first 64 of packed volatility vectors:
+    uint64[n]."""
     cdef Views views = Views(2)
     cdef Py_buffer *view = views.take(vectors, UINT8, 1, 2)
     cdef size_t count = view.shape[0], width = view.shape[1], i
@@ -168,12 +170,12 @@ def sweep(keys, ordinals, masks, size_t table, distance, cursor, left, right, di
 
 
 def nearness_of(row):
-    """Return what sorts (ordinal, distance, similarity): the most similar first."""
+    """Return the sort key of (ordinal, distance, similarity): the most similar first."""
     return -row[2], row[0]
 
 
 def disagreement_of(row):
-    """Return what sorts (ordinal, number of equal minima): the most first."""
+    """Return the sort key of (ordinal, number of equal minima): the largest number first."""
     return -row[1]
 
 
@@ -216,7 +218,7 @@ cdef class Vectors:
         self.vectors.segment_count = count
 
     def followed_by(self, first, vectors):
-        """Return the same segments and one more, from the ordinal `first` on."""
+        """Return these segments and one more, whose first ordinal is `first`."""
         return Vectors(self.vectors.width, [(first, vectors)], earlier=self)
 
     cdef int check_found(self, size_t found, const uint32_t *ordinals, size_t count) except -1:
@@ -233,7 +235,7 @@ cdef class Vectors:
         return total
 
     def similarity(self, queries, offsets, ordinals):
-        """Compare queries[i] (uint8[m, width]) with each of ordinals[offsets[i]:offsets[i + 1]]."""
+        """Return the similarities of queries to given documents: float32[len(ordinals)]."""
         cdef Views views = Views(4)
         cdef Memory memory = Memory(search_weights_size(self.vectors.width))
         cdef Py_buffer *query = views.vectors(queries, self.vectors.width)
@@ -249,7 +251,8 @@ cdef class Vectors:
         return result
 
     def measure_one(self, query, list found, float similarity):
-        """Return (ordinal, distance, similarity) of all similar (ordinal, distance), best first."""
+        """Return (ordinal, distance, similarity) of the documents at least `similarity` to a
+        query."""
         cdef Bytes query_bytes = Bytes(query, self.vectors.width, "the query")
         cdef size_t count = len(found), i
         cdef Memory memory = Memory(8 * count + search_weights_size(self.vectors.width))
@@ -273,7 +276,7 @@ cdef class Vectors:
         return rows
 
     def agree_one(self, query, ordinals, int bits, size_t least):
-        """Return (ordinal, number of equal minima of `bits` bits), if `least` or more."""
+        """Return (ordinal, number of equal minima) of documents with `least` or more."""
         cdef Views views = Views(1)
         cdef Bytes query_bytes = Bytes(query, self.vectors.width, "the query")
         cdef const uint32_t *numbers
@@ -292,7 +295,7 @@ cdef class Vectors:
         return rows
 
     def between(self, left, right):
-        """Compare the stored vectors left[i] and right[i]."""
+        """Return the similarities of the stored vectors left[i] and right[i]: float32[n]."""
         cdef Views views = Views(3)
         cdef Memory memory = Memory(search_weights_size(self.vectors.width))
         cdef const uint32_t *lefts
@@ -363,7 +366,7 @@ cdef class Vectors:
         return 0
 
     def differing(self, queries, offsets, ordinals):
-        """Return in how many bits queries[i] and each of its ordinals differ: uint16[k]."""
+        """Return the number of bits in which queries and given hashes differ: uint16[k]."""
         cdef Views views = Views(3)
         cdef search_hash_pairs pairs
         cdef Py_buffer *query = views.vectors(queries, self.vectors.width)
@@ -373,7 +376,7 @@ cdef class Vectors:
         return self.differences(&pairs)
 
     def differing_between(self, left, right):
-        """Return in how many bits the stored hashes left[i] and right[i] differ: uint16[k]."""
+        """Return the number of bits in which the stored hashes left[i] and right[i] differ."""
         cdef Views views = Views(2)
         cdef search_hash_pairs pairs
         pairs.queries, pairs.offsets = NULL, NULL

@@ -73,8 +73,7 @@ struct arrange_operations {
        2^32, everything else modulo 2^64.  The sum of two tables is the sum of their sums. */
     uint64_t (*entry_sum)(const uint64_t *keys, const uint32_t *ordinals, int64_t count);
 
-    /* Write part p of hash i to out[p * count + i]; the low bits that a part does not fill are 0.
-       */
+    /* Write part p of hash i to out[p * count + i]; low bits that a part does not fill are 0. */
     void (*deal)(const uint8_t *hashes, int64_t count, const struct arrange_deal *how,
                  void *scratch, uint64_t *out);
 };

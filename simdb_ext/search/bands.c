@@ -2,7 +2,7 @@
 
 #include "probing.h"
 
-enum { HELD = 64 }; /* look-ups whose memory is requested before the first of them is used */
+enum { HELD = 64 }; /* lookups whose memory is requested together */
 
 /* One key in one run of one band. */
 struct lookup {

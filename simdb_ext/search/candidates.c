@@ -4,8 +4,9 @@
 
 #include "vosh.h"
 
-/* Return how many sets a set of `size` ranks, the highest first, comes after, itself among them.
-   ways[taken] is the number of ways to take so many ranks from the highest on. */
+/* Return a lower bound of the place, from 1, of a set of `size` ranks, the highest rank first, in
+   the order of VOSH.  It counts the set and all sets that precede it at any costs.  The ranks are
+   looked at from the highest down; ways[taken] counts the ways to choose `taken` of them. */
 static size_t count_sets_up_to(const uint8_t *ranks, unsigned size)
 {
     size_t ways[CANDIDATE_SIZE_MAX + 1] = {1}, all = 0;
@@ -28,8 +29,8 @@ static int is_candidate(uint64_t set, unsigned size, size_t cap)
     return count_sets_up_to(ranks, size) <= cap;
 }
 
-/* Insert a set into those from `sets` up to, not including, `end`, of which lower ranks, as higher
-   bits, come first. */
+/* Insert a set into the sorted sets from `sets` to `end`, half open.  Lower ranks are higher bits,
+   and sets with lower ranks precede. */
 static void insert(const uint64_t *sets, uint64_t *end, uint64_t set)
 {
     for (; end > sets && end[-1] < set; end--)
@@ -37,7 +38,8 @@ static void insert(const uint64_t *sets, uint64_t *end, uint64_t set)
     *end = set;
 }
 
-/* Find the candidates of one size; return their number.  A child of a set that is none is none. */
+/* Find the candidates of one size; return their number.  If a set is no candidate, neither are its
+   children. */
 static size_t find_of_size(uint64_t *sets, unsigned size, size_t cap)
 {
     uint64_t waiting[CANDIDATE_OTHERS], children[2];

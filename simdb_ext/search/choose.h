@@ -1,7 +1,7 @@
-/* `flip_first` where there are candidates: all are priced, and the first are chosen by their costs.
+/* `flip_first` where there are candidates: compute the costs of all, and choose the first by cost.
 
-   Costs are bytes; a sum of 255 or more, like that of a bit that is never flipped, is 255.  With
-   vectors, what is done depends little on the costs, so that hardly a branch is mispredicted. */
+   Costs are bytes that saturate at 255, which is also the cost of a bit that is never flipped.
+   With vectors, hardly any branch depends on the costs, so few are mispredicted. */
 #ifndef SIMDB_SEARCH_CHOOSE_H
 #define SIMDB_SEARCH_CHOOSE_H
 
@@ -13,12 +13,12 @@
 #if VECTORS_X86
 
 enum {
-    ROW = 32,                              /* candidates of one register; */
-    ROWS_MAX = 1 + CANDIDATE_OTHERS / ROW, /* the first row has those of one bit */
+    ROW = 32,                              /* candidates in a register */
+    ROWS_MAX = 1 + CANDIDATE_OTHERS / ROW, /* the first row has the candidates of one bit */
     NO_BIT = CANDIDATE_NO_RANK % 64
 };
 
-/* The bits of a header, the cheapest first; of equal costs, the first bit. */
+/* The bits of a header, the cheapest first; of equal costs, the bit nearer to the front. */
 struct sorted {
     _Alignas(64) uint8_t costs[ROW]; /* SEARCH_NEVER after the last */
     _Alignas(64) uint32_t bits[NO_BIT + 1];
@@ -46,7 +46,7 @@ VECTOR_INLINE uint32_t is_within(__m256i costs, __m256i bounds)
     return _mm256_cmple_epu8_mask(costs, bounds);
 }
 
-/* Write the sets of the candidates `chosen` of a row; return the end. */
+/* Write the sets of the candidates `chosen` in a row; return the end. */
 VECTOR_INLINE uint64_t *write_row(const struct search_candidates *candidates, int row,
                                   uint32_t chosen, __m256i costs, const struct sorted *sorted,
                                   uint64_t *sets)
@@ -115,10 +115,10 @@ VECTOR_INLINE uint64_t *write_row(const struct search_candidates *candidates, in
 static void sort_bits(const struct search_flips *flips, const uint8_t *levels,
                       const uint8_t *order, unsigned width, struct sorted *sorted)
 {
-    /* 1 is added to a cost that is compared with that of an earlier bit. */
+    /* The first lanes add 1, so an earlier bit of equal cost counts as cheaper. */
     static const int8_t added[2 * ROW] = {[0 ... ROW - 1] = 1};
     const __m256i never = _mm256_set1_epi8((char)SEARCH_NEVER);
-    const __m256i top = _mm256_set1_epi8((char)128); /* signed numbers are compared */
+    const __m256i top = _mm256_set1_epi8((char)128); /* makes unsigned bytes compare as signed */
     _Alignas(64) uint8_t costs[64], turned[ROW];
 
     cheap_places(flips->costs, levels, order, SEARCH_NEVER - 1, costs);
@@ -136,7 +136,7 @@ static void sort_bits(const struct search_flips *flips, const uint8_t *levels,
     }
 }
 
-/* Write what the candidates cost; the others are looked up among the first ranks. */
+/* Write the costs of all candidates: the sums of the costs of their ranks. */
 VECTOR_INLINE void price(const struct search_candidates *candidates, int rows,
                          const struct sorted *sorted, __m256i *costs)
 {
@@ -145,7 +145,7 @@ VECTOR_INLINE void price(const struct search_candidates *candidates, int rows,
     costs[0] = load_row(sorted->costs);
     for (int row = 1; row < rows; row++) {
         const uint8_t *ranks = candidates->ranks[0] + ROW * (row - 1);
-        /* Where there are no ranks there is no candidate. */
+        /* A candidate without ranks does not exist: its cost saturates. */
         costs[row] = _mm256_cmpgt_epi8(_mm256_setzero_si256(), load_row(ranks));
         for (int i = 0; i < CANDIDATE_SIZE_MAX; i++, ranks += CANDIDATE_OTHERS)
             costs[row] = _mm256_adds_epu8(costs[row], _mm256_shuffle_epi8(first, load_row(ranks)));
@@ -162,12 +162,12 @@ VECTOR_INLINE size_t count_costs(const __m256i *costs, int rows, unsigned bound)
     return count;
 }
 
-/* Return the least cost that at least `wanted` candidates are within; 255 if it is no less. */
+/* Return the least cost within which there are at least `wanted` candidates, at most 255. */
 VECTOR_INLINE unsigned find_bound(const __m256i *costs, int rows, size_t wanted)
 {
     unsigned bound = 0;
 
-    /* Three bounds are tried at the same time. */
+    /* Each step tries three bounds at the same time. */
     for (unsigned step = 64; step > 0; step /= 4) {
         unsigned steps = 0;
         for (unsigned i = 1; i < 4; i++)
@@ -192,7 +192,7 @@ VECTOR_INLINE size_t choose_in_rows(const struct search_flips *flips,
     if (bound == SEARCH_NEVER)
         return 0;
     *sets++ = 0;
-    /* Of those that cost the bound, the first are chosen. */
+    /* Among candidates that cost exactly the bound, the first are chosen. */
     left -= bound > 0 ? count_costs(costs, rows, bound - 1) : 0;
     for (int row = 0; row < rows; row++) {
         __m256i bounds = _mm256_set1_epi8((char)bound);
@@ -211,7 +211,7 @@ static size_t choose_first(const struct search_flips *flips,
                            const struct search_candidates *candidates, const uint8_t *levels,
                            const uint8_t *order, unsigned width, uint64_t *sets, int32_t *limit)
 {
-    /* With a constant number of rows there are no loops over them. */
+    /* The number of rows is a constant, so the compiler unrolls the loops over them. */
     if (candidates->others <= ROW)
         return choose_in_rows(flips, candidates, 2, levels, order, width, sets, limit);
     return choose_in_rows(flips, candidates, ROWS_MAX, levels, order, width, sets, limit);
@@ -219,7 +219,7 @@ static size_t choose_first(const struct search_flips *flips,
 
 #else
 
-/* Return what a candidate costs, and write its bits. */
+/* Return the cost of a candidate, and write its bits. */
 static unsigned price(const struct search_candidates *candidates, const struct ranking *ranking,
                       unsigned number, unsigned width, uint32_t *bits)
 {
@@ -262,7 +262,7 @@ static size_t choose_first(const struct search_flips *flips,
     if (bound == SEARCH_NEVER)
         return 0;
     sets[0] = 0;
-    /* Of those that cost the bound, the first are chosen. */
+    /* Among candidates that cost exactly the bound, the first are chosen. */
     for (unsigned i = 0; i < all; i++) {
         int is_chosen = costs[i] < bound || (costs[i] == bound && left > 0);
         left -= (size_t)(costs[i] == bound && left > 0);

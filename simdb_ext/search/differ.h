@@ -1,14 +1,14 @@
-/* `differ_pairs` and `near_hashes`: in how many bits hashes differ.
+/* `differ_pairs` and `near_hashes`: the number of bits in which hashes differ.
 
-   Processors of 64 bits that have vectors also count the bits of a word in one instruction, with
-   which the definition keeps up with AVX2. */
+   64-bit processors with vectors also count the bits of a word in one instruction.  With it, the
+   scalar definition is as fast as AVX2. */
 #ifndef SIMDB_SEARCH_DIFFER_H
 #define SIMDB_SEARCH_DIFFER_H
 
 #include "kernel.h"
 #include "vector.h"
 
-/* Return in how many bits two hashes of `width` bytes, a multiple of 4, differ. */
+/* Return the number of bits in which two hashes of `width` bytes, a multiple of 4, differ. */
 VECTOR_INLINE uint32_t bits_between(const uint8_t *left, const uint8_t *right, size_t width)
 {
     uint32_t distance = 0;
@@ -42,7 +42,7 @@ VECTOR_INLINE void differ_pairs_of(const uint8_t *const *lefts, const uint8_t *c
         distances[i] = (uint16_t)bits_between(lefts[i], rights[i], width);
 }
 
-/* Each loop is compiled once more for the usual widths. */
+/* A separate copy of each loop is compiled for each usual width. */
 #define FOR_WIDTH(width, call)                                                                    \
     do {                                                                                          \
         if ((width) == 8)                                                                         \
@@ -65,8 +65,8 @@ static void differ_pairs(const uint8_t *const *lefts, const uint8_t *const *righ
 #undef CALL
 }
 
-/* Compare the hashes from `start` on.  Few random hashes are near in their first `some` bytes, if
-   these are fewer than `width`. */
+/* Compare the hashes from `start` on.  If `some` is below `width`, the first `some` bytes are
+   compared first: few random hashes are near in them. */
 VECTOR_INLINE size_t near_hashes_from(const uint8_t *query, const uint8_t *hashes, size_t start,
                                       size_t count, size_t width, size_t some, uint32_t most,
                                       uint32_t *near)
@@ -84,7 +84,7 @@ VECTOR_INLINE size_t near_hashes_from(const uint8_t *query, const uint8_t *hashe
                 continue;
             distance += bits_between(own + some, hash + some, width - some);
         }
-        /* Always written, but counted only if it is near: no branch to mispredict. */
+        /* Always write, but count only a near hash: this leaves no branch to mispredict. */
         near[found] = distance << 16 | (uint32_t)i;
         found += distance <= most;
     }
@@ -94,7 +94,7 @@ VECTOR_INLINE size_t near_hashes_from(const uint8_t *query, const uint8_t *hashe
 #if VECTORS == VECTORS_AVX512
 
 /* Compare whole groups of hashes whose width divides a register; set `start` to where they end.  A
-   word of `sums` has four sums, of the bits of one hash of each register. */
+   word of `sums` has four sums, each for one hash of one register. */
 VECTOR_INLINE size_t near_groups(const uint8_t *query, const uint8_t *hashes, size_t *start,
                                  size_t count, size_t width, uint32_t most, uint32_t *near)
 {
@@ -143,7 +143,7 @@ VECTOR_INLINE size_t near_hashes_of(const uint8_t *query, const uint8_t *hashes,
     if (64 % width == 0 && width % 8 == 0)
         found = near_groups(query, hashes, &start, count, width, most, near);
 #endif
-    /* If at most an eighth of all bits differ, half the bytes tell most hashes apart. */
+    /* If at most an eighth of all bits may differ, half of the bytes rule out most hashes. */
     if (width >= 16 && most < width)
         return found + near_hashes_from(query, hashes, start, count, width, width / 16 * 8, most,
                                         near + found);

@@ -1,9 +1,9 @@
 /* `flip`: sets of header bits that are cheap to flip.
 
-    Sets grow bit by bit: each bit is added to every earlier set that can afford it. So no set is
-   made in vain, none is made twice, and nothing needs sorting. Which bits are cheap enough cannot
-   be predicted: with vectors all costs are looked up and compared first, and only the cheap bits
-   are met one by one. */
+   Sets grow bit by bit: each bit is added to every earlier set that can afford it.  So each set is
+   made once, none is discarded, and nothing needs sorting.  Which bits are cheap enough cannot be
+   predicted.  With vectors, all costs are looked up and compared first, and only the cheap bits
+   take a step of the loop. */
 #ifndef SIMDB_SEARCH_FLIP_H
 #define SIMDB_SEARCH_FLIP_H
 
@@ -11,14 +11,14 @@
 #include "sort_few.h"
 #include "vector.h"
 
-/* A set while it grows: its cost << 38 | its size << 32 | its bits.  `flip` needs no sizes, and has
-   cost << 32 | bits. */
+/* A growing set is the number cost << 38 | size << 32 | bits.  `flip` needs no sizes and uses cost
+   << 32 | bits. */
 enum { SIZED = 38, UNSIZED = 32 };
 
-/* What a set may cost, and how many bits it may have. */
+/* Limits on the cost and the size of a set. */
 struct allowance {
     uint64_t bound;   /* the largest set, as a number */
-    uint64_t largest; /* the largest size and bits; not looked at by `flip` */
+    uint64_t largest; /* the largest size and bits; ignored by `flip` */
 };
 
 /* Return the largest set, as a number (cost << 32 | bits), that costs at most `theta`; 0 if theta
@@ -38,9 +38,9 @@ static inline size_t count_affordable(const uint64_t *sets, size_t count, int32_
     return affordable;
 }
 
-/* More than `cap` sets cost at most `theta`.  Lower `theta` until at most `cap` sets do, drop the
-   others, and return how many are left.  Further bits only add sets, so theta never needs to rise
-   again. */
+/* More than `cap` sets cost at most `theta`: lower `theta` until at most `cap` sets do, and drop
+   all dearer sets.  Return the number of sets left.  Further bits only add sets, so theta never
+   needs to rise again. */
 static size_t lower_theta(uint64_t *sets, size_t count, size_t cap, int32_t *theta)
 {
     int32_t fitting = -1, crowded = *theta;
@@ -64,7 +64,7 @@ static size_t lower_theta(uint64_t *sets, size_t count, size_t cap, int32_t *the
 #define SIZES_AND_BITS (((uint64_t)1 << SIZED) - 1)
 
 /* Add a bit, given as a set, to all sets that can afford it; return the new number of sets.
-   `is_sized`, a constant, says whether sets may also become too large. */
+   `is_sized`, a constant, says whether the size of sets is limited, too. */
 VECTOR_INLINE size_t join_few(uint64_t *sets, size_t count, uint64_t bit, struct allowance allowed,
                               int is_sized)
 {
@@ -81,8 +81,8 @@ VECTOR_INLINE size_t join_few(uint64_t *sets, size_t count, uint64_t bit, struct
 
 #if VECTORS == VECTORS_AVX512
 
-/* Write what it costs to flip each of the first 32 bits of a key, or of more; return the places of
-   those whose cost is at most `dearest`. */
+/* Write the cost of flipping each of the first bits of a key, at least 32; return a mask of the
+   places whose cost is at most `dearest`. */
 static inline uint64_t cheap_places(const uint8_t *costs, const uint8_t *levels,
                                     const uint8_t *order, uint8_t dearest, uint8_t *cost)
 {
@@ -98,7 +98,7 @@ static inline uint64_t cheap_places(const uint8_t *costs, const uint8_t *levels,
 }
 
 /* Add a bit to all of `count` sets that can afford it; return the new number of sets.  Up to a
-   vector of words after the last set is written, too. */
+   vector of words after the last set is overwritten. */
 VECTOR_INLINE size_t join(uint64_t *sets, size_t count, uint64_t bit, struct allowance allowed,
                           int is_sized)
 {
@@ -122,7 +122,7 @@ VECTOR_INLINE size_t join(uint64_t *sets, size_t count, uint64_t bit, struct all
 }
 
 /* Copy the sets from `low` to `high`; return their number.  Up to a vector of words after the last
-   is written, too; `copies` may begin where the sets begin. */
+   copy is overwritten; `copies` may begin where the sets begin. */
 static size_t copy_between(const uint64_t *sets, size_t count, int64_t low, int64_t high,
                            uint64_t *copies)
 {
@@ -153,8 +153,7 @@ static inline uint64_t cheap_places(const uint8_t *costs, const uint8_t *levels,
     return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_min_epu8(found, bound), found));
 }
 
-/* The numbers of the two halves of each lane in which a mask of four lanes has a bit, followed by
-   others. */
+/* For each mask of four lanes: the numbers of both halves of each lane in it, then of the rest. */
 static const uint8_t halves_of_lanes[16][8] = {
     {0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7}, {2, 3, 0, 1, 4, 5, 6, 7},
     {0, 1, 2, 3, 4, 5, 6, 7}, {4, 5, 0, 1, 2, 3, 6, 7}, {0, 1, 4, 5, 2, 3, 6, 7},
@@ -164,7 +163,7 @@ static const uint8_t halves_of_lanes[16][8] = {
     {0, 1, 2, 3, 4, 5, 6, 7},
 };
 
-/* Move the lanes of a mask to the front. */
+/* Move the lanes in a mask to the front. */
 VECTOR_INLINE __m256i lanes_first(__m256i words, unsigned lanes)
 {
     __m128i halves = _mm_loadl_epi64((const __m128i *)halves_of_lanes[lanes]);
@@ -219,9 +218,9 @@ static size_t copy_between(const uint64_t *sets, size_t count, int64_t low, int6
 
 #if VECTORS_X86
 
-enum { FEW = 4 }; /* sets; as many or more are joined several at a time */
+enum { FEW = 4 }; /* sets; from this number on, several are joined at a time */
 
-/* Few sets would wait for their stores before they could be loaded together. */
+/* If there are few sets, loading several together would wait for the stores before. */
 VECTOR_INLINE size_t join_some(uint64_t *sets, size_t count, uint64_t bit,
                                struct allowance allowed, int is_sized)
 {
@@ -268,7 +267,7 @@ static size_t copy_between(const uint64_t *sets, size_t count, int64_t low, int6
     return copied;
 }
 
-/* Write what it costs to flip each of the first 32 bits of a key. */
+/* Write the cost of flipping each of the first 32 bits of a key. */
 static uint64_t cheap_places(const uint8_t *costs, const uint8_t *levels, const uint8_t *order,
                              uint8_t dearest, uint8_t *cost)
 {
@@ -306,16 +305,17 @@ static size_t flip(const struct search_flips *flips, const uint8_t *levels,
 enum {
     PLACES = 32,      /* bits of a header, at most */
     TIES_SORTED = 16, /* sets of one cost; more are selected by bisection */
-    TRIALS = 16,      /* costs of which one is chosen as the first bound, */
-    TRIED = 8,        /* for which pairs of the cheapest bits are counted, */
-    TRIED_THREE = 5   /* and of these, sets of three */
+    TRIALS = 16,      /* costs that are tried as the first bound */
+    TRIED = 8,        /* cheapest bits whose pairs a trial counts */
+    TRIED_THREE = 5   /* cheapest bits whose sets of three a trial counts */
 };
 
 /* Numbers that are compared and counted together: one register. */
 enum { LANES = VECTORS_X86 ? 16 : 8 };
 typedef int16_t numbers __attribute__((vector_size(2 * LANES)));
 
-/* The bits of a header that may be flipped, the cheapest first; of equal costs, the first bit. */
+/* The bits of a header that may be flipped, the cheapest first; of equal costs, the bit nearer to
+   the front. */
 struct ranking {
     uint8_t places[PLACES]; /* of each rank */
     uint8_t ranks[PLACES];  /* of each place */
@@ -332,7 +332,7 @@ static void rank_places(const struct search_flips *flips, const uint8_t *levels,
 
     for (unsigned place = 0; place < PLACES; place++)
         keys[place] = (int16_t)(ranking->cost[place] << 5 | place);
-    /* The rank of a place is the number of smaller keys: without a branch, all are compared. */
+    /* The rank of a place is the number of smaller keys; comparing all of them needs no branch. */
     memcpy(all, keys, sizeof all);
     for (unsigned other = 0; other < width; other++)
         for (unsigned i = 0; i < PLACES / LANES; i++)
@@ -345,7 +345,7 @@ static void rank_places(const struct search_flips *flips, const uint8_t *levels,
     ranking->count = (unsigned)__builtin_popcountll(usable & (((uint64_t)1 << width) - 1));
 }
 
-/* Return how many sets are at most `bound`. */
+/* Return the number of sets that are at most `bound`. */
 static inline size_t count_up_to(const uint64_t *sets, size_t count, int64_t bound)
 {
     size_t found = 0;
@@ -355,15 +355,15 @@ static inline size_t count_up_to(const uint64_t *sets, size_t count, int64_t bou
     return found;
 }
 
-/* Return the largest set that costs at most `theta`, as a number. */
+/* Return, as a number, the largest set that costs at most `theta`. */
 static inline int64_t sized_bound(int64_t theta)
 {
     return ((theta + 1) << SIZED) - 1;
 }
 
-/* Return the smallest bound above `low` and up to `high` that at least `wanted` sets are within;
-   that many are within `high`, and fewer within `low`.  Bounds are compared by the bits from
-   `shift` on: all lower bits of them are set. */
+/* Return the smallest bound above `low` and up to `high` within which there are at least `wanted`
+   sets.  There are enough sets within `high`, and too few within `low`.  A bound ends with `shift`
+   set bits. */
 static int64_t bisect(const uint64_t *sets, size_t count, size_t wanted, int64_t low, int64_t high,
                       unsigned shift)
 {
@@ -372,15 +372,15 @@ static int64_t bisect(const uint64_t *sets, size_t count, size_t wanted, int64_t
     while (high - low > 1) {
         int64_t middle = low + (high - low) / 2;
         size_t found = count_up_to(sets, count, (middle << shift) - 1);
-        /* Which half it is cannot be predicted. */
+        /* A branch on the half could not be predicted. */
         low = found >= wanted ? low : middle;
         high = found >= wanted ? middle : high;
     }
     return (high << shift) - 1;
 }
 
-/* Exchange the bits of a set for its ranks, as bits of which the lowest rank is the highest, turned
-   round: then sets of one size are in the order of VOSH. */
+/* Replace the bits of a set by its ranks: the lowest rank is the highest bit, and bits are
+   inverted. Then sets of one size sort in the order of VOSH. */
 static uint64_t to_ranks(uint64_t set, const struct ranking *ranking, unsigned width)
 {
     uint32_t ranks = ~(uint32_t)0;
@@ -399,7 +399,7 @@ static uint64_t to_bits(uint64_t set, const struct ranking *ranking, unsigned wi
     return set >> 32 << 32 | bits;
 }
 
-/* Move the first `wanted` of sets of equal cost, in the order of VOSH, to the front. */
+/* Move the first `wanted` of the sets of equal cost, in the order of VOSH, to the front. */
 static void first_ties(uint64_t *ties, size_t count, size_t wanted, const struct ranking *ranking,
                        unsigned width)
 {
@@ -416,9 +416,8 @@ static void first_ties(uint64_t *ties, size_t count, size_t wanted, const struct
         ties[i] = to_bits(ties[i], ranking, width);
 }
 
-/* Keep the first `cap` sets in the order of VOSH, of more than `cap` that are within `high` and
-   fewer that are within `low`; return the bound that all are within.  The empty set stays the
-   first. */
+/* Keep the first `cap` sets in the order of VOSH, and return a bound within which they all are.
+   More than `cap` sets are within `high`, fewer within `low`.  The empty set remains the first. */
 static int64_t keep_first(uint64_t *sets, size_t count, size_t cap, int64_t low, int64_t high,
                           const struct ranking *ranking, unsigned width)
 {
@@ -434,8 +433,8 @@ static int64_t keep_first(uint64_t *sets, size_t count, size_t cap, int64_t low,
     return bound;
 }
 
-/* Return a bound that at least `cap` sets are within, all of which are within `bound`, and that is
-   little larger than the smallest; set `low` to a bound that fewer sets are within. */
+/* Return a bound little above the smallest within which there are at least `cap` sets; all sets are
+   within `bound`.  Set `low` to a bound within which there are fewer. */
 static int64_t lower_bound(const uint64_t *sets, size_t count, size_t cap, int64_t bound,
                            int64_t *low)
 {
@@ -455,8 +454,8 @@ VECTOR_INLINE void count_trials(int16_t cost, const numbers *trials, numbers *co
         counts[i] -= cost <= trials[i];
 }
 
-/* Return a cost, not much larger than the least, that at least `cap` sets cost at most; -1 if the
-   few bits that are tried do not say.  All trials are counted together, without a branch. */
+/* Return a cost, not much above the least, within which there are at least `cap` sets.  Return -1
+   if the few bits that are tried do not show one.  Trials are counted at once, without a branch. */
 static int32_t first_theta(const struct ranking *ranking, size_t cap, unsigned distance)
 {
     numbers trials[TRIALS / LANES], counts[TRIALS / LANES] = {{0}};
@@ -484,11 +483,11 @@ static int32_t first_theta(const struct ranking *ranking, size_t cap, unsigned d
     return chosen < TRIALS ? step * ((int32_t)chosen + 1) : -1;
 }
 
-/* Enumerate the first `cap` sets, however many.
+/* Enumerate the first `cap` sets, for any `cap`.
 
-   Sets grow by the dearest bits first, so that they stay few, if it is known from the first what
-   they may cost; else by the cheapest.  As soon as there are `cap` sets, none that is dearer than
-   all of them is among the first; more bits only add sets. */
+   If a first bound on their cost is known, sets grow by the dearest bits first, and so remain few.
+   Otherwise they grow by the cheapest bits first.  Once there are `cap` sets, any set dearer than
+   all of them is dropped: more bits only add sets. */
 static size_t enumerate_first(const struct search_flips *flips, const uint8_t *levels,
                               const uint8_t *order, unsigned width, unsigned distance,
                               uint64_t *sets, int32_t *limit)

@@ -3,9 +3,9 @@
 #include "sort_few.h"
 
 enum {
-    FEW = 24, /* ranks; this many or fewer are sorted by insertion */
+    FEW = 24, /* ranks; up to this many are sorted by insertion */
     DIGIT_VALUES = 256,
-    ROOM_MAX = 1 << 21 /* matches of more than one query for which room is made */
+    ROOM_MAX = 1 << 21 /* matches for which a group of several queries gets room */
 };
 
 static int is_sorted(const uint64_t *ranks, size_t count)
@@ -16,7 +16,7 @@ static int is_sorted(const uint64_t *ranks, size_t count)
     return 1;
 }
 
-/* One pass of a radix sort: by the byte from bit `shift` up. */
+/* Do one pass of a radix sort, by the byte from bit `shift` up. */
 static void scatter(const uint64_t *ranks, size_t count, unsigned shift, uint64_t *out)
 {
     size_t places[DIGIT_VALUES] = {0}, place = 0;
@@ -63,8 +63,8 @@ void search_group(struct search_found *found, uint64_t *sorted, size_t count, in
 {
     int64_t base = offsets[0];
 
-    /* offsets[i + 1] first counts the matches of query i, then is where they begin, and at last
-       where they end. */
+    /* offsets[i + 1] is first the number of matches of query i, then their start, at last their
+       end. */
     memset(offsets + 1, 0, count * sizeof *offsets);
     for (size_t i = 0; i < found->count; i++)
         offsets[found->queries[i] + 1]++;
@@ -117,12 +117,12 @@ size_t search_group_size(const struct search_found *found, size_t count, size_t 
     double fitting = 0.5 * (double)found->capacity / each;
     size_t size = fitting < (double)count_max ? (size_t)fitting : count_max;
 
-    /* The group at most doubles: the next queries may have more matches than the queries so far. */
+    /* At most double the group: the next queries may have more matches than these. */
     size = size < 2 * count ? size : 2 * count;
     return size > 1 ? size : 1;
 }
 
-/* Move the rank of the hole at `at` down to where no rank below it is worse. */
+/* Move the rank at `at` down the heap, until no rank below it is worse. */
 static void sink(struct search_best *best, size_t at, uint64_t rank)
 {
     for (size_t child; (child = 2 * at + 1) < best->count; at = child) {

@@ -1,15 +1,15 @@
 #include "hashes.h"
 
 enum {
-    BLOCK = 32, /* pairs whose memory is fetched while those before them are compared */
-    TILE = 256  /* hashes that stay in the first-level cache while all queries pass */
+    BLOCK = 32, /* pairs whose memory is fetched while the block before is compared */
+    TILE = 256  /* hashes that fit the first-level cache while all queries are compared with them */
 };
 
-/* Where the hashes of some pairs are. */
+/* The addresses of the hashes of some pairs. */
 struct block {
     const uint8_t *lefts[BLOCK], *rights[BLOCK];
     size_t wanted;
-    size_t found; /* pairs before the first of which a hash is missing */
+    size_t found; /* pairs before the first one with a missing hash */
 };
 
 /* Positions in the walk through all pairs. */
@@ -59,7 +59,7 @@ size_t search_differing(const struct search_vectors *vectors,
     return pairs->count;
 }
 
-/* Up to TILE hashes that follow each other. */
+/* Up to TILE consecutive hashes. */
 struct tile {
     size_t segment;
     uint64_t first;
@@ -67,7 +67,7 @@ struct tile {
     const uint8_t *hashes;
 };
 
-/* Move on to the next tile and return 1; return 0 after the last.  Begins with a tile of zeros. */
+/* Move to the next tile and return 1, or return 0 after the last.  Begin with a tile of zeros. */
 static int next_tile(const struct search_vectors *vectors, struct tile *tile)
 {
     tile->first += tile->count;
@@ -87,7 +87,7 @@ static int next_tile(const struct search_vectors *vectors, struct tile *tile)
     return 0;
 }
 
-/* Find at most `most` matches of a query in a tile; return how many. */
+/* Find at most `most` matches of a query in a tile; return their number. */
 static size_t within_tile(const struct search_hash_request *request, size_t width, size_t query,
                           const struct tile *tile, size_t most, struct search_found *found)
 {
@@ -127,7 +127,7 @@ void search_within(const struct search_vectors *vectors,
         }
 }
 
-/* Return whether the search leaves in any document of a tile; if it wants any codes, it may. */
+/* Return whether the search may keep a document of a tile; always 1 if codes are ignored. */
 static int may_find(const struct search_hash_request *request, const struct tile *tile)
 {
     for (size_t i = 0; request->filter.codes != NULL && i < tile->count; i++)

@@ -1,5 +1,5 @@
 /* `permute`, `restore` and `first_reached`: moving the leading bits of a table to the front and
-   back, on x86 with parallel bit extraction and deposit. */
+   back.  On x86, parallel bit extraction and deposit do this. */
 #ifndef SIMDB_SEARCH_KEY_H
 #define SIMDB_SEARCH_KEY_H
 
@@ -10,7 +10,7 @@
 
 static void permute(const uint64_t *fingerprints, size_t count, uint64_t mask, uint64_t *keys)
 {
-    /* A shift by 64 is undefined; an empty mask has no leading bits to shift. */
+    /* A shift by 64 is undefined, but an empty mask has no leading bits to shift. */
     unsigned following = 64 - (unsigned)__builtin_popcountll(mask);
 
     for (size_t i = 0; i < count; i++) {
@@ -32,7 +32,7 @@ static size_t first_reached(uint64_t difference, const uint64_t *masks, const in
     uint64_t original = restore(difference, masks[table]);
     size_t first = count;
 
-    /* Which table is the first cannot be predicted: all are tried without a branch. */
+    /* The first table cannot be predicted, so all are tried without a branch. */
     for (size_t t = count; t-- > 0;)
         first = __builtin_popcountll(original & masks[t]) <= flips[t] ? t : first;
     return first;

@@ -1,5 +1,5 @@
-/* `level_floats`, `level_wholes` and `level_packed`: eight weights at a time, added in the same
-   order as in level_scalar.h; packed vectors a vector of bytes at a time. */
+/* `level_floats`, `level_wholes` and `level_packed`.  Eight weights at a time are added, in the
+   same order as in level_scalar.h; packed vectors are read a register of bytes at a time. */
 #ifndef SIMDB_SEARCH_LEVEL_H
 #define SIMDB_SEARCH_LEVEL_H
 
@@ -10,12 +10,12 @@
 
 enum { LEVEL_ROWS = 8 }; /* rows whose factors are computed at the same time */
 
-/* Eight weights, the first four and the others. */
+/* Eight weights: the first four, and the last four. */
 struct eight {
     __m256d low, high;
 };
 
-/* Return a mask of the first `count`, below 8, of eight lanes. */
+/* Return a mask of the first `count` of eight lanes; `count` is below 8. */
 static inline __m256i lanes(size_t count)
 {
     const __m256i numbers = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
@@ -64,7 +64,7 @@ static inline __m128i four_levels(__m256d weights, __m256d factors)
                                              _mm256_set1_pd(LEVEL_MAX)));
 }
 
-/* Return the factor from the weights of a row to levels. */
+/* Return the factor that converts the weights of a row to levels. */
 static inline double factor(
     struct eight (*weights_at)(const void *, size_t, size_t), const void *row,
     size_t dimensions)
@@ -99,8 +99,8 @@ static inline void level_row(
     }
 }
 
-/* Write the levels of some rows of `size_bytes` each.  The factors of several rows, each at the end
-   of a long chain of additions, are computed at the same time. */
+/* Write the levels of some rows of `size_bytes` each.  Each factor ends a long chain of additions,
+   so the factors of several rows are computed at the same time. */
 static inline void level_rows(
     struct eight (*weights_at)(const void *, size_t, size_t), const void *weights,
     size_t size_bytes, size_t count, size_t dimensions, uint8_t *levels)
@@ -179,8 +179,8 @@ static inline void level_row(
         __m256i low = _mm512_cvttpd_epi32(_mm512_mul_pd(first[k], factors));
         __m256i high = _mm512_cvttpd_epi32(_mm512_mul_pd(first[k + 1], factors));
         __m512i found = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
-        /* NaN and values too large have become -2**31, which saturates to 255 as an unsigned
-           number. */
+        /* NaN and values that are too large have become -2**31, which saturates to 255 as an
+           unsigned number. */
         _mm_storeu_si128((__m128i *)(levels + 8 * k),
                          _mm512_cvtusepi32_epi8(_mm512_abs_epi32(found)));
     }

@@ -4,9 +4,9 @@
 #include "probing.h"
 
 enum {
-    SORTED_MIN = 1024, /* queries from which on sorting may pay, */
-    SHARING = 16,      /* and does with one query for this many header values */
-    LINE_BITS = 3      /* log2 of the directory entries from which on headers share no cache line */
+    SORTED_MIN = 1024, /* queries from which on sorting them may pay */
+    SHARING = 16,      /* header values for each query up to which sorting pays */
+    LINE_BITS = 3      /* log2 of the entries per header at which headers share no cache line */
 };
 
 void search_prepare_order(uint8_t *order, uint64_t mask)
@@ -46,14 +46,15 @@ void search_prepare_window(struct search_column *column, uint64_t start, uint64_
         column->window.last = column->directory[stop];
 }
 
-/* The directory entries of one header: `shift` brings a key down to the bits that tell headers
+/* Where the directory entries of a header are.  `shift` reduces a key to the bits that tell headers
    apart, and a header has 2**spread entries. */
 struct headers {
     uint32_t shift, spread;
 };
 
-/* Return the headers that are looked up.  They are the leading bits of the table, as far as the
-   directory tells them apart.  Equal fingerprints agree in all bits of the directory. */
+/* Return the headers that are looked up: the leading bits of the table, as far as the directory
+   tells them apart.  For a distance of 0, all bits of the directory are used: equal fingerprints
+   agree in them. */
 static inline struct headers headers_of(const struct search_probing *probing,
                                         const struct search_column *column)
 {
@@ -62,8 +63,8 @@ static inline struct headers headers_of(const struct search_probing *probing,
     return (struct headers){column->shift, column->spread};
 }
 
-/* Return whether two tables have the same bits of fingerprints as headers in all runs, so that what
-   one finds without flips is in the buckets of the other. */
+/* Return whether two tables have the same bits of fingerprints as headers in all runs.  Then the
+   buckets of one hold everything that the other finds without flips. */
 static int have_same_headers(const struct search_probing *probing, size_t left, size_t right)
 {
     const struct search_tables *tables = probing->tables;
@@ -78,8 +79,9 @@ static int have_same_headers(const struct search_probing *probing, size_t left, 
     return 1;
 }
 
-/* Choose the table that is read for each table: the first with the same headers, or the table
-   itself.  The leading bits of tables are more than their headers unless they are very large. */
+/* Choose the table that is read for each table: the first table with the same headers, or the table
+   itself.  Different tables can have equal headers, because a header has fewer bits than there are
+   leading bits unless the table is very large. */
 static void choose_readers(struct search_probing *probing)
 {
     const int8_t *flips = probing->request->flips;
@@ -122,13 +124,13 @@ static int is_reached_first(const struct search_probing *probing,
     return is_sharing ? probing->readers[first] == column->table : first == column->table;
 }
 
-/* Return the directory entry where the keys begin whose header is that of `key`. */
+/* Return the directory entry at which the keys with the header of `key` begin. */
 static inline uint64_t first_entry(struct headers headers, uint64_t key)
 {
     return (headers.shift < 64 ? key >> headers.shift : 0) << headers.spread;
 }
 
-/* Return the next larger word with as many bits set, or 0 if there is none. */
+/* Return the next larger word with the same number of set bits, or 0 if there is none. */
 static uint64_t next_flip_set(uint64_t set)
 {
     uint64_t lowest = set & -set, carried = set + lowest;
@@ -153,7 +155,7 @@ static struct flip_sets first_set(const struct search_probing *probing, size_t t
     return (struct flip_sets){0, 0, most < width ? most : width, width};
 }
 
-/* Go on to the next set; return 0 after the last. */
+/* Move to the next set; return 0 after the last. */
 static int next_set(struct flip_sets *sets)
 {
     if (sets->size > 0) {
@@ -201,8 +203,8 @@ static inline void fetch_entries(const struct search_column *column, struct head
     __builtin_prefetch(first + ((uint64_t)1 << headers.spread));
 }
 
-/* Request the memory of the buckets of some keys with the bits `flipped` flipped, and write the
-   buckets that are not empty to `buckets`; return their number. */
+/* Write the buckets of some keys, with the bits `flipped` flipped, that are not empty, and request
+   their memory; return their number. */
 static size_t fetch_buckets(const struct search_probing *probing,
                             const struct search_column *column, const uint64_t *keys,
                             const uint32_t *numbers, size_t count, uint64_t flipped,
@@ -226,8 +228,8 @@ static size_t fetch_buckets(const struct search_probing *probing,
 }
 
 /* Probe for one header of each of the sorted keys, with the bits `flipped` flipped.  A group of
-   buckets is measured while the memory of the next group arrives.  Where the directory entries of
-   neighbouring headers share cache lines, they are not requested in advance. */
+   buckets is measured while the memory of the next group arrives.  Directory entries are not
+   requested in advance if neighbouring headers share cache lines. */
 static void probe_flipped(struct search_probing *probing, const struct search_column *column,
                           const uint64_t *keys, const uint32_t *numbers, size_t count,
                           uint64_t flipped)
@@ -263,7 +265,7 @@ static void probe_tags(struct search_probing *probing, const struct search_colum
                              headers.spread, keys[i], numbers[i]);
 }
 
-/* Probe for all headers of sorted keys, one set of flipped bits after the other. */
+/* Probe for all headers of sorted keys, one set of flipped bits after another. */
 static void probe_sorted(struct search_probing *probing, const struct search_column *column,
                          const uint64_t *keys, const uint32_t *numbers, size_t count)
 {
@@ -280,7 +282,7 @@ static void probe_sorted(struct search_probing *probing, const struct search_col
     } while (next_set(&sets));
 }
 
-/* Probe for all headers of all keys.  Set by set pays only where headers lie close together. */
+/* Probe for all headers of all keys.  The order by sets pays only if headers lie close together. */
 static void probe_table(struct search_probing *probing, size_t table, const uint64_t *keys,
                         const uint32_t *numbers, size_t count)
 {
@@ -348,7 +350,7 @@ void search_scan(const struct search_tables *tables, const struct search_request
     uint64_t *counted = NULL;
 
     search_begin(&probing, tables, request, scratch->done, found);
-    /* Only the first table is scanned: each table has all entries. */
+    /* Each table has all entries, so only the first one is scanned. */
     search_scan_column(&probing, &tables->delta, request->queries, request->counted,
                        request->count);
     search_kernel->permute(request->queries, request->count, tables->masks[0], scratch->keys);
@@ -364,7 +366,7 @@ void search_scan(const struct search_tables *tables, const struct search_request
 
 enum {
     TILE_FIRST = 64, /* keys of the first tile, all of which may be hits */
-    TILE = 2048,     /* keys that stay in the first-level cache while all queries pass */
+    TILE = 2048,     /* keys that fit the first-level cache while all queries are compared */
     HITS = 256
 };
 
@@ -391,7 +393,7 @@ static void compare_tile(const struct search_tables *tables, const struct search
     } while (finished == 0);
 }
 
-/* Return whether the search leaves in any of some documents; if it wants any codes, it may. */
+/* Return whether the search may keep one of some documents; always 1 if codes are ignored. */
 static int may_find(const struct search_filter *filter, const uint32_t *ordinals, uint64_t count)
 {
     for (uint64_t i = 0; filter->codes != NULL && i < count; i++)
@@ -400,7 +402,7 @@ static int may_find(const struct search_filter *filter, const uint32_t *ordinals
     return filter->codes == NULL;
 }
 
-/* The tiles grow: the more keys were compared, the fewer of the next are among the best. */
+/* Tiles grow: the more keys were compared, the fewer of the next keys are among the best. */
 static void compare_column(const struct search_tables *tables, const struct search_column *column,
                            const uint64_t *keys, size_t count, struct search_best *best)
 {
@@ -421,7 +423,7 @@ void search_nearest(const struct search_tables *tables, const uint64_t *queries,
 {
     compare_column(tables, &tables->delta, queries, count, best);
     search_kernel->permute(queries, count, tables->masks[0], keys);
-    /* Each table has all entries. */
+    /* Each table has all entries, so only the first one is compared. */
     for (size_t run = 0; run < tables->run_count; run++)
         compare_column(tables, &tables->columns[run * tables->table_count], keys, count, best);
 }

@@ -1,8 +1,8 @@
 /* Matches of queries in the runs of all tables.
 
    Probes become buckets, and the keys of buckets are measured.  A near key is accepted unless its
-   document is dead, its ordinal is too low, its table does not reach it, or an earlier table
-   does.  Each table has its own number of bits that may be flipped. */
+   document is deleted, its ordinal is too low, its table does not reach it, or an earlier table
+   reaches it.  Each table has its own number of bits that may be flipped. */
 #ifndef SIMDB_SEARCH_LOOKUP_H
 #define SIMDB_SEARCH_LOOKUP_H
 
@@ -13,8 +13,8 @@
 
 enum { SEARCH_TAG_BITS = 16 };
 
-/* The part of a run that is searched: the buckets that begin at the `length` directory entries from
-   `start` on, and for a scan the positions from `first` to `last`. */
+/* The part of a run that is searched.  Lookups take the buckets that begin at the `length`
+   directory entries from `start` on; a scan takes the positions from `first` to `last`. */
 struct search_window {
     uint64_t start, length;
     uint64_t first, last;
@@ -22,8 +22,8 @@ struct search_window {
 
 /* One run in one table.
 
-   A table of headers has no keys.  The directory implies the header of an entry; its tag has the
-   16 bits of its key that follow the header; its whole fingerprint is found by its ordinal. */
+   A table of headers has no keys.  The directory implies the header of an entry, and its tag has
+   the 16 bits of the key that follow.  The whole fingerprint is found by its ordinal. */
 struct search_column {
     const uint64_t *keys; /* NULL in a table of headers */
     const uint16_t *tags; /* NULL in a table of keys */
@@ -36,19 +36,19 @@ struct search_column {
     uint64_t stored;                 /* fingerprints in all segments */
     struct search_window window;
     uint32_t table;
-    uint32_t shift; /* shifts a key down to the bits that the directory tells apart; 64: none */
+    uint32_t shift; /* reduces a key to the bits that the directory tells apart; 64: none */
     uint32_t spread; /* log2 of the number of directory entries for one value of those bits */
-    uint32_t width;  /* header bits of the directory, whatever the table */
-    uint64_t header; /* which bits of a fingerprint are the header */
+    uint32_t width;  /* header bits of the directory, for any table */
+    uint64_t header; /* mask of the bits of a fingerprint that are the header */
 };
 
 struct search_tables {
     const uint64_t *masks;
-    const uint8_t *orders; /* 64 for each table */
+    const uint8_t *orders; /* 64 bytes for each table */
     size_t table_count;
     const struct search_column *columns; /* run by run, table by table */
     size_t run_count;
-    struct search_column delta; /* not permuted, without a directory */
+    struct search_column delta; /* fingerprints that are not permuted; no directory */
     struct search_filter filter;
 };
 
@@ -57,29 +57,29 @@ struct search_request {
     size_t count;
     const uint32_t *after; /* NULL: any ordinal */
     unsigned distance;
-    const uint64_t *counted; /* where all fingerprints are compared: the bits of each query of */
-    const uint8_t *most;     /* which at most so many differ; NULL: `distance` of all bits */
+    const uint64_t *counted; /* for a scan: the bits of each query that are compared, */
+    const uint8_t *most;     /* and how many may differ; NULL: `distance` of all bits */
     const int8_t *flips; /* leading bits that may differ in each table; -1: it is not read */
-    uint8_t enough; /* so many matches of a query, if the scratch memory has `done` */
+    uint8_t enough; /* matches after which a query may stop, if the scratch memory has `done` */
 };
 
-/* Room for all queries; a single query that is looked up needs only `keys`. */
+/* Scratch memory with room for all queries; the lookup of a single query needs only `keys`. */
 struct search_scratch {
     uint64_t *keys;
     uint64_t *sorted;
     uint32_t *numbers;
-    uint32_t *places; /* 2**PARTITION_BITS of them */
-    uint8_t *done;        /* matches of each query; NULL if all are wanted */
+    uint32_t *places; /* 2**PARTITION_BITS numbers */
+    uint8_t *done;        /* number of matches of each query; NULL if all are wanted */
 };
 
-/* Write which bit of a fingerprint each of the 64 bits of a key is, the highest bit first. */
+/* Write, for each of the 64 bits of a key, the highest first, which bit of a fingerprint it is. */
 void search_prepare_order(uint8_t *order, uint64_t mask);
 
-/* Search only the entries start .. stop of the directory; all of them if `stop` is 0. */
+/* Search only the entries start .. stop of the directory; all entries if `stop` is 0. */
 void search_prepare_window(struct search_column *column, uint64_t start, uint64_t stop,
                            uint64_t directory_length);
 
-/* Fill in the members that follow from the other members and the arguments. */
+/* Fill in the members that follow from other members and from the arguments. */
 void search_prepare_column(struct search_column *column, uint64_t mask, uint64_t directory_length);
 
 void search_lookup(const struct search_tables *tables, const struct search_request *request,
@@ -88,8 +88,8 @@ void search_lookup(const struct search_tables *tables, const struct search_reque
 void search_scan(const struct search_tables *tables, const struct search_request *request,
                  const struct search_scratch *scratch, struct search_found *found);
 
-/* Compare every query with all fingerprints, and offer them to the best of the query.  `keys` has
-   room for all queries. */
+/* Compare each query with all fingerprints, and offer them to its best matches.  `keys` has room
+   for all queries. */
 void search_nearest(const struct search_tables *tables, const uint64_t *queries, size_t count,
                     uint64_t *keys, struct search_best *best);
 

@@ -1,8 +1,8 @@
-/* Comparing ranges of keys, sixteen keys at a time: NEON counts the bits of bytes, and the counts
-   are added in pairs until there is one byte for each key, in the order of the keys.
+/* Comparing ranges of keys, sixteen keys at a time.  NEON counts the bits of bytes.  The counts are
+   added in pairs until one byte is left for each key, in the order of the keys.
 
-   Keys behind the end of a range are not read: the last keys of a long range are compared again,
-   and a short range repeats its last key. */
+   Keys beyond the end of a range are never read.  A long range compares its last keys again; a
+   short range repeats its last key. */
 #ifndef SIMDB_SEARCH_MEASURE_NEON_H
 #define SIMDB_SEARCH_MEASURE_NEON_H
 
@@ -10,11 +10,11 @@
 #include "polytope.h"
 
 enum {
-    BLOCK = 16, /* keys that are compared before it is asked whether one is near */
-    SHORT = 8   /* up to so many keys, half a block is compared */
+    BLOCK = 16, /* keys that are compared before one branch on the results */
+    SHORT = 8   /* keys of a range up to which only half a block is compared */
 };
 
-/* What is wanted, in registers. */
+/* The wanted key in registers. */
 struct wanted {
     uint64x2_t key, counted;
     uint8x16_t most;
@@ -26,7 +26,7 @@ static inline struct wanted wanted_of(const struct search_wanted *own)
                            vdupq_n_u8(own->most < 64 ? (uint8_t)own->most : 64)};
 }
 
-/* Return how many of the bits that count differ, for each byte of two keys. */
+/* Return the number of counted bits that differ, for each byte of two keys. */
 VECTOR_INLINE uint8x16_t differing(uint64x2_t keys, struct wanted wanted)
 {
     uint64x2_t difference = vandq_u64(veorq_u64(keys, wanted.key), wanted.counted);
@@ -34,7 +34,7 @@ VECTOR_INLINE uint8x16_t differing(uint64x2_t keys, struct wanted wanted)
     return vcntq_u8(vreinterpretq_u8_u64(difference));
 }
 
-/* Return the distances of four pairs of keys: two bytes for each key, whose sum counts. */
+/* Return the distances of four pairs of keys: two bytes for each key, to be added. */
 VECTOR_INLINE uint8x16_t eight(const uint64x2_t *pairs, struct wanted wanted)
 {
     uint8x16_t low = vpaddq_u8(differing(pairs[0], wanted), differing(pairs[1], wanted));
@@ -43,7 +43,7 @@ VECTOR_INLINE uint8x16_t eight(const uint64x2_t *pairs, struct wanted wanted)
     return vpaddq_u8(low, high);
 }
 
-/* Return four bits for each of the lanes that are near, the first lane lowest. */
+/* Return four bits for each key, set if it is near; the first key is lowest. */
 static inline uint64_t near(uint8x16_t distances, struct wanted wanted)
 {
     uint16x8_t near = vreinterpretq_u16_u8(vcleq_u8(distances, wanted.most));
@@ -51,7 +51,7 @@ static inline uint64_t near(uint8x16_t distances, struct wanted wanted)
     return vget_lane_u64(vreinterpret_u64_u8(vshrn_n_u16(near, 4)), 0);
 }
 
-/* Return the same bits for a whole block. */
+/* Return these bits for a whole block. */
 VECTOR_INLINE uint64_t near_of_block(const uint64_t *start, struct wanted wanted)
 {
     uint64x2_t pairs[BLOCK / 2];
@@ -61,8 +61,8 @@ VECTOR_INLINE uint64_t near_of_block(const uint64_t *start, struct wanted wanted
     return near(vpaddq_u8(eight(pairs, wanted), eight(pairs + 4, wanted)), wanted);
 }
 
-/* Return the same bits for 1 to BLOCK keys.  Their number, and so where a loop over them would
-   end, cannot be predicted: the last key is compared more than once instead. */
+/* Return these bits for 1 to BLOCK keys.  A loop would end after a number of keys that cannot be
+   predicted, so the last key is compared more than once instead. */
 VECTOR_INLINE uint64_t near_of_few(const uint64_t *start, size_t count, struct wanted wanted)
 {
     uint64x2_t pairs[BLOCK / 2];
@@ -82,8 +82,8 @@ VECTOR_INLINE uint64_t near_of_few(const uint64_t *start, size_t count, struct w
     return near(vpaddq_u8(low, high), wanted) & ~(uint64_t)0 >> (64 - 4 * count);
 }
 
-/* Append, in order, the keys of a mask that are near.  Return 1, or 0 if they did not all have
-   room; then the start of the bucket has moved to the first without room. */
+/* Append, in order, the keys that a mask marks as near.  Return 1, or 0 if some had no room; then
+   the start of the bucket has moved to the first of these. */
 static int add_near(struct search_hits *hits, struct search_bucket *bucket, size_t number,
                     const uint64_t *start, uint64_t near)
 {
@@ -132,7 +132,7 @@ static size_t measure(struct search_bucket *buckets, size_t count, struct search
     return count;
 }
 
-/* `sift`, up to sixteen keys at a time, in the same way. */
+/* `sift` works in the same way, with up to sixteen keys at a time. */
 
 _Static_assert((int)SEARCH_SIFTED_MIN >= (int)BLOCK, "a block has room");
 

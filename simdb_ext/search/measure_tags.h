@@ -1,14 +1,14 @@
 /* `measure_tags`: comparing ranges of tags of 16 bits, with AVX2 and AVX-512 16 at a time.
 
-   A range has some few tags, how many cannot be predicted; so several short ranges are compared,
-   without a branch, before it is asked whether a tag of them is near. */
+   A range has a few tags, but their number cannot be predicted.  So several short ranges are
+   compared without a branch, followed by one branch on all results. */
 #ifndef SIMDB_SEARCH_MEASURE_TAGS_H
 #define SIMDB_SEARCH_MEASURE_TAGS_H
 
 #include "measure.h"
 
-/* Append the near tags of a mask, whose first bit is the tag at `start`.  Return 1, or 0 if they
-   did not all have room; then the start of the range has moved to the first without room. */
+/* Append the near tags of a mask, whose first bit is the tag at `start`.  Return 1, or 0 if some
+   had no room; then the start of the range has moved to the first of these. */
 static inline int add_tags(struct search_tag_hits *hits, struct search_tag_range *range,
                            size_t number, const uint16_t *start, uint32_t near)
 {
@@ -23,7 +23,7 @@ static inline int add_tags(struct search_tag_hits *hits, struct search_tag_range
     return 1;
 }
 
-/* Compare one tag after the other. */
+/* Compare one tag after another. */
 static int measure_range(struct search_tag_range *range, size_t number,
                          struct search_tag_hits *hits)
 {
@@ -45,7 +45,7 @@ enum {
 
 #if VECTORS == VECTORS_AVX512
 
-/* Return which of 16 tags are near. */
+/* Return a mask of the near ones among 16 tags. */
 static inline uint32_t near_tags(const uint16_t *place, const struct search_tag_range *range)
 {
     __m256i tags = _mm256_loadu_si256((const __m256i *)place);
@@ -70,8 +70,8 @@ static inline uint32_t near_tags(const uint16_t *place, const struct search_tag_
 
 #endif
 
-/* Return which of the tags of a range, at most 16, are near.  Other tags that lie in the column and
-   in the same cache line are read with them; lines beyond have not been fetched. */
+/* Return a mask of the near tags of a range of at most 16.  Other tags of the column in the same
+   cache line may be read as well; cache lines beyond have not been fetched. */
 static inline uint32_t near_of_short(const struct search_tag_range *range)
 {
     uintptr_t line = (uintptr_t)range->start / (2 * LINE_TAGS) * (2 * LINE_TAGS);
@@ -97,7 +97,7 @@ static int measure_long_range(struct search_tag_range *range, size_t number,
     return add_tags(hits, range, number, place, near_tags(stop - TAGS, range) >> again);
 }
 
-/* Return how many of the first ranges are short, and in columns that fill a register. */
+/* Return the number of leading ranges that are short and in columns of at least 16 tags. */
 static inline size_t count_short_ranges(const struct search_tag_range *ranges, size_t count)
 {
     size_t some = 0;

@@ -1,19 +1,19 @@
 /* `measure` with AVX2 and AVX-512, 32 keys at a time.
 
-   How many keys a range has, and so where a loop over them would end, cannot be predicted.  So
-   several short ranges are compared, without a branch, before it is asked whether a key of them is
-   near; keys beyond a range, which have not been fetched, are neither read nor counted. */
+   The number of keys of a range, and so the end of a loop over them, cannot be predicted.  So
+   several short ranges are compared without a branch, followed by one branch on all results.  Keys
+   beyond a range are neither read, since they have not been fetched, nor counted. */
 #ifndef SIMDB_SEARCH_MEASURE_X86_H
 #define SIMDB_SEARCH_MEASURE_X86_H
 
 #include "measure.h"
 
 enum {
-    BLOCK = 32,   /* keys that are compared before it is asked whether one is near */
+    BLOCK = 32,   /* keys that are compared before one branch on the results */
     TOGETHER = 16 /* short ranges that are compared together */
 };
 
-/* How keys are compared, a constant: only their lower halves at first, only the bits that count. */
+/* Kinds of comparison, a constant: at first only lower halves; only counted bits. */
 enum { HALVED = 1, MASKED = 2, BOTH = HALVED | MASKED };
 
 /* Return the beginning of the cache line of a key. */
@@ -24,16 +24,16 @@ static inline const uint64_t *line_of(const uint64_t *place)
 
 #if VECTORS == VECTORS_AVX2
 
-/* Bits are counted with a table of half bytes.  Of keys that must be near, only the lower halves
-   are compared at first: few other keys are near in them, and a register holds eight.  Of ranges
-   that are compared together, as many keys are compared as the longest has. */
-enum { HALVED_MAX = 7 }; /* up to this distance, few halves of random keys are as near */
+/* Bits are counted with a table of half bytes.  If keys must be very near, only their lower halves
+   are compared at first: few other keys are near in them, and a register holds eight.  All ranges
+   that are compared together take the time of the longest. */ enum { HALVED_MAX = 7 }; /* distance
+   up to which few lower halves of random keys are near */
 
-/* Masks of the keys of a block have 4 bits for each lane of a register, one for each group of eight
-   keys.  This is the key of each lane within its group. */
+/* A mask of the keys of a block has 4 bits for each lane of a register, one bit for each group of
+   eight keys.  This is the key of each lane within its group. */
 static const uint8_t lane_keys[8] = {0, 1, 4, 5, 2, 3, 6, 7};
 
-/* Return the bits of the first `count` keys in such a mask. */
+/* Return the mask of the first `count` keys of a block. */
 static inline uint32_t inside(size_t count)
 {
     static const uint32_t first[8] = {
@@ -44,7 +44,7 @@ static inline uint32_t inside(size_t count)
     return 0x11111111 * ((1u << groups) - 1) | first[count % 8] << (groups & 3);
 }
 
-/* Return the bits of such a mask in the order of the keys. */
+/* Return the bits of a mask in the order of the keys. */
 static inline uint32_t ordered(uint32_t near)
 {
     uint32_t found = 0;
@@ -56,7 +56,7 @@ static inline uint32_t ordered(uint32_t near)
     return found;
 }
 
-/* Return how many bits are set in each byte. */
+/* Return the number of set bits in each byte. */
 static inline __m256i count_bits(__m256i words)
 {
     const __m256i counts = _mm256_broadcastsi128_si256(
@@ -76,7 +76,7 @@ static inline __m256i halves(__m256i one, __m256i other)
                                                  _mm256_castsi256_ps(other), 0x88));
 }
 
-/* What is wanted, in registers. */
+/* The wanted key in registers. */
 struct wanted {
     __m256i key, counted, most;
 };
@@ -88,7 +88,7 @@ static inline struct wanted wanted_of(const struct search_bucket *bucket)
                            _mm256_set1_epi8((char)bucket->wanted.most)};
 }
 
-/* Return in how many bits each of eight keys differs, in 32 bits. */
+/* Return the number of bits in which each of eight keys differs, as 32 bits. */
 static inline __m256i distances_of(__m256i one, __m256i other, struct wanted wanted, int kind)
 {
     const __m256i zero = _mm256_setzero_si256();
@@ -109,14 +109,14 @@ static inline __m256i distances_of(__m256i one, __m256i other, struct wanted wan
     return halves(one, other);
 }
 
-/* Return a mask of the distances that are near. */
+/* Return the 4 bits of each lane, set if its distance is near. */
 static inline uint32_t near_lanes(__m256i distances, struct wanted wanted)
 {
     return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpgt_epi8(distances, wanted.most));
 }
 
-/* Return a mask of the keys of a bucket that may be near; it has at most 8 * `groups` keys, up to a
-   block. */
+/* Return a mask of the keys of a bucket that may be near.  The bucket has at most 8 * `groups`
+   keys, and no more than a block. */
 static inline uint32_t near_of_few(const struct search_bucket *bucket, unsigned groups, int kind)
 {
     const uint64_t *start = bucket->start;
@@ -140,7 +140,7 @@ static inline uint32_t near_of_few(const struct search_bucket *bucket, unsigned 
     return near_lanes(distances, wanted) & inside(count);
 }
 
-/* Do the same for a whole block. */
+/* Return such a mask for a whole block. */
 static inline uint32_t near_of_block(const uint64_t *start, const struct search_bucket *bucket,
                                      int kind)
 {
@@ -164,7 +164,7 @@ static inline uint32_t inside(size_t count) { return _bzhi_u32(~0u, (unsigned)co
 
 static inline uint32_t ordered(uint32_t near) { return near; }
 
-/* What is wanted, in registers. */
+/* The wanted key in registers. */
 struct wanted {
     __m512i key, counted, most;
 };
@@ -176,14 +176,14 @@ static inline struct wanted wanted_of(const struct search_bucket *bucket)
                            _mm512_set1_epi64((long long)bucket->wanted.most)};
 }
 
-/* Return in how many of the bits that count each key differs. */
+/* Return the number of counted bits in which each key differs. */
 static inline __m512i distances(__m512i keys, struct wanted wanted)
 {
     return _mm512_popcnt_epi64(_mm512_and_si512(_mm512_xor_si512(keys, wanted.key),
                                                 wanted.counted));
 }
 
-/* Return a mask of the near keys of a bucket, whose cache lines, at most `lines`, are loaded one by
+/* Return a mask of the near keys of a bucket.  Its cache lines, at most `lines`, are loaded one by
    one. */
 static inline uint32_t near_of_lines(const struct search_bucket *bucket, unsigned lines)
 {
@@ -202,7 +202,7 @@ static inline uint32_t near_of_lines(const struct search_bucket *bucket, unsigne
     return (uint32_t)(near >> before);
 }
 
-/* Most short buckets have two lines, so that this branch is predicted. */
+/* Most short buckets have two lines, so this branch is predicted. */
 static inline uint32_t near_of_few(const struct search_bucket *bucket, unsigned groups, int kind)
 {
     (void)groups, (void)kind;
@@ -230,8 +230,8 @@ static inline uint32_t near_of_block(const uint64_t *start, const struct search_
 
 #endif
 
-/* Append, in order, the keys of a mask that are near.  Return 1, or 0 if they did not all have
-   room; then the start of the bucket has moved to the first without room. */
+/* Append, in order, the keys that a mask marks as near.  Return 1, or 0 if some had no room; then
+   the start of the bucket has moved to the first of these. */
 static int add_near(struct search_hits *hits, struct search_bucket *bucket, size_t number,
                     const uint64_t *start, uint32_t near)
 {
@@ -249,8 +249,8 @@ static int add_near(struct search_hits *hits, struct search_bucket *bucket, size
     return 1;
 }
 
-/* Measure a bucket with more keys than a block.  All blocks but the first and the last begin with a
-   cache line; some keys of the second and the last were compared before. */
+/* Measure a bucket with more keys than a block.  All blocks except the first and the last begin at
+   a cache line, so the second and the last block compare some keys again. */
 static inline int measure_long(struct search_bucket *bucket, size_t number, int kind,
                                struct search_hits *hits)
 {
@@ -267,7 +267,7 @@ static inline int measure_long(struct search_bucket *bucket, size_t number, int 
     }
 }
 
-/* Measure buckets that have at most 8 * `groups` keys each; return how many are finished. */
+/* Measure buckets of at most 8 * `groups` keys each; return the number of finished ones. */
 static inline size_t measure_short(struct search_bucket *buckets, size_t first, size_t count,
                                    unsigned groups, int kind, struct search_hits *hits)
 {
@@ -286,7 +286,7 @@ static inline size_t measure_short(struct search_bucket *buckets, size_t first, 
     return count;
 }
 
-/* Return how many of the first buckets are no longer than a block, and the most keys of one. */
+/* Return the number of leading buckets no longer than a block, and the keys of the longest. */
 static inline size_t count_short(const struct search_bucket *buckets, size_t count,
                                  size_t *longest)
 {
@@ -347,8 +347,8 @@ static size_t measure(struct search_bucket *buckets, size_t count, struct search
 
 #if VECTORS == VECTORS_AVX512
 
-/* Return a mask of four keys: whether each may have a near key in the lines from `place` to
-   `last`.  Lanes outside the range count as keys of zeros. */
+/* Return one bit for each of four wanted keys: whether it may have a near key in the lines from
+   `place` to `last`.  Lanes outside the range count as keys of zeros. */
 static inline unsigned near_four(const uint64_t *place, const uint64_t *last,
                                  __mmask8 head, __mmask8 tail,
                                  const struct wanted wanted[4])
@@ -369,9 +369,9 @@ static inline unsigned near_four(const uint64_t *place, const uint64_t *last,
     return near;
 }
 
-/* Append the near keys of a bucket.  Return 1, or 0 if they did not all have
-   room; then the start of the bucket has moved to the first without room.  Eight lines are compared
-   before the near keys among them, which cannot be predicted, are appended. */
+/* Append the near keys of a bucket.  Return 1, or 0 if some had no room; then the start of the
+   bucket has moved to the first of these.  Near keys cannot be predicted, so eight lines are
+   compared before their near keys are appended. */
 static int add_all_near(struct search_hits *hits, struct search_bucket *bucket, size_t number)
 {
     const struct wanted wanted = wanted_of(bucket);
@@ -401,8 +401,8 @@ static int add_all_near(struct search_hits *hits, struct search_bucket *bucket, 
     return 1;
 }
 
-/* Four buckets at a time: each line is loaded once for all four, and the end of the range, which
-   cannot be predicted, is met once. */
+/* Measure four buckets at a time.  Each line is loaded once for all four, and the unpredictable end
+   of the range is reached once. */
 static size_t measure_crowd(struct search_bucket *buckets, size_t count,
                             struct search_hits *hits)
 {

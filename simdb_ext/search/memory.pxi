@@ -1,4 +1,4 @@
-# Owners of memory and of views of arrays, and the gathering of results, for `_search.pyx`.
+# Owners of memory and of buffers, and collectors of results, for `_search.pyx`.
 
 cdef class Memory:
     """Memory that is freed with this object."""
@@ -35,7 +35,7 @@ cdef class Views:
 
     cdef Py_buffer *take(self, object values, const char *codes, Py_ssize_t size, int dimensions=1,
                          bint writable=False) except NULL:
-        """Return the buffer of an array whose type is one of `codes`, of `size` bytes."""
+        """Return the buffer of an array whose items are of a type in `codes`, with `size` bytes."""
         cdef Py_buffer *view = &self.views[self.count]
         assert self.count < self.capacity
         PyObject_GetBuffer(
@@ -62,19 +62,19 @@ cdef class Views:
         return view.shape[0]
 
     cdef Py_ssize_t uint16(self, object values, const uint16_t **data) except -1:
-        """Do the same for a vector of uint16."""
+        """Return the length of a vector of uint16, and write its start to `data`."""
         cdef Py_buffer *view = self.take(values, UINT16, 2)
         data[0] = <const uint16_t *> view.buf
         return view.shape[0]
 
     cdef Py_ssize_t uint32(self, object values, const uint32_t **data) except -1:
-        """Do the same for a vector of uint32."""
+        """Return the length of a vector of uint32, and write its start to `data`."""
         cdef Py_buffer *view = self.take(values, UINT32, 4)
         data[0] = <const uint32_t *> view.buf
         return view.shape[0]
 
     cdef Py_ssize_t after(self, object values, size_t count, const uint32_t **data) except -1:
-        """Do the same for the ordinals after which each of `count` queries begins, or None."""
+        """Write to `data` the start of one ordinal for each of `count` queries; NULL for None."""
         data[0] = NULL
         if values is not None and self.uint32(values, data) != <Py_ssize_t> count:
             raise ValueError(f"after must have one ordinal for each of {count} queries")
@@ -82,8 +82,8 @@ cdef class Views:
 
     cdef Py_ssize_t judging(self, object values, size_t count, const uint64_t **counted,
                             const uint8_t **most) except -1:
-        """Do the same for the bits that count of each of `count` fingerprints, and for how many of
-        them may differ; None is all bits."""
+        """Write the starts of both columns of a `Judging`, each of length `count`; NULL for
+        None."""
         cdef Py_buffer *view
         counted[0], most[0] = NULL, NULL
         if values is None:
@@ -96,7 +96,7 @@ cdef class Views:
         return 0
 
     cdef Py_ssize_t bits(self, object values, const uint8_t **data) except -1:
-        """Do the same for bits by ordinal; None is no bits."""
+        """Return the bytes of a bitmap by ordinal, and write its start to `data`; 0 for None."""
         cdef Py_buffer *view
         data[0] = NULL
         if values is None:
@@ -106,8 +106,7 @@ cdef class Views:
         return view.shape[0]
 
     cdef int filter(self, object left_out, search_filter *own) except -1:
-        """Take which documents are left out: bits by ordinal, or these with the codes that all
-        documents have and those that are wanted, or None."""
+        """Fill in the documents that a search omits, given as `LeftOut`."""
         cdef Py_buffer *view
         own.codes, own.wanted, own.coded, own.width = NULL, NULL, 0, 0
         if isinstance(left_out, tuple):
@@ -121,7 +120,7 @@ cdef class Views:
         return 0
 
     cdef const uint8_t *table(self, object values) except NULL:
-        """Return the start of a table with one number for each value of a byte."""
+        """Return the start of a table of costs, one for each level."""
         cdef Py_buffer *view = self.take(values, UINT8, 1)
         if view.shape[0] != 256:
             raise ValueError(f"costs has {view.shape[0]} levels; it needs 256")
@@ -143,12 +142,12 @@ cdef class Views:
         return <const int64_t *> view.buf
 
     cdef void *output(self, object values, const char *codes, Py_ssize_t size) except? NULL:
-        """Return the start of a vector that may be written to."""
+        """Return the start of a writable vector."""
         return self.take(values, codes, size, 1, True).buf
 
 
 cdef class Bytes:
-    """The bytes of an object that has exactly `size`, held as long as this object lives."""
+    """The bytes of an object that has exactly `size` bytes, held as long as this object lives."""
 
     cdef Py_buffer view
     cdef const uint8_t *start
@@ -163,12 +162,12 @@ cdef class Bytes:
         PyBuffer_Release(&self.view)
 
 
-# What says how near a match is, by its size in bytes: distances, of whole hashes, or similarities.
+# Types of the nearness of matches, by size: distances, distances of whole hashes, similarities.
 NEARNESS = {1: np.uint8, 2: np.uint16, 4: np.float32}
 
 
 cdef class Matches:
-    """The matches of all queries, gathered group by group."""
+    """The matches of all queries, collected group by group."""
 
     cdef search_found found
     cdef Memory memory
@@ -178,16 +177,16 @@ cdef class Matches:
     cdef Views views
     cdef list ordinals
     cdef list nearness
-    cdef size_t size  # of a nearness
-    cdef bint is_repeating  # a match may be found twice
-    cdef bint is_first      # one match of each query is kept; only if `is_repeating`
+    cdef size_t size  # bytes of a nearness
+    cdef bint is_repeating  # whether a match may be found twice
+    cdef bint is_first      # whether one match of each query is kept; only if `is_repeating`
 
     def __cinit__(self, size_t count, size_t group, size_t size):
         self.views = Views(1)
         self.offsets = np.zeros(count + 1, np.int64)
         self.ends = <int64_t *> self.views.output(self.offsets, INT64, 8)
         self.ordinals, self.nearness, self.size = [], [], size
-        # Memory that is not written to costs nothing; queries without room are searched again.
+        # Memory that is never written costs nothing; queries whose matches have no room run again.
         self.make_room(8 * max(group, <size_t> ROOM_MIN))
 
     cdef int make_room(self, size_t capacity) except -1:
@@ -238,12 +237,12 @@ cdef class Matches:
 
 
 cdef class Best:
-    """The best matches of all queries, gathered group by group."""
+    """The best matches of all queries, collected group by group."""
 
     cdef search_best *best
     cdef Memory memory
     cdef uint64_t *spare
-    cdef size_t group  # the queries that are searched together
+    cdef size_t group  # queries that are searched together
     cdef object offsets
     cdef list ordinals
     cdef list nearness
@@ -265,7 +264,7 @@ cdef class Best:
         self.ordinals, self.nearness, self.size = [], [], size
 
     cdef int keep(self, size_t start, size_t count) except -1:
-        """Keep the matches of queries `start` .. `start` + `count`, and begin again."""
+        """Keep the matches of queries `start` .. `start` + `count`, and empty the heaps."""
         cdef Views views = Views(3)
         cdef int64_t *ends = <int64_t *> views.output(self.offsets, INT64, 8) + start
         cdef int64_t at = ends[0], total = 0
@@ -301,7 +300,7 @@ cdef class Best:
 
 
 cdef size_t most_of(object k, object stored) except? 0:
-    """Return how many of the `stored` documents are the best `k`."""
+    """Return the smaller of `k`, which must be 1 or more, and the number of `stored` documents."""
     if k < 1:
         raise ValueError(f"k is {k}, below 1")
     return min(k, stored)

@@ -1,7 +1,8 @@
-/* `rotate`, `encode`, `near_headers`, `sift` and `drop_flipped`: rotating packed vectors, their
-   codes, the headers near them, and keys near a tag.
+/* `rotate`, `encode`, `near_headers`, `sift` and `drop_flipped`: rotating packed vectors, encoding
+   them, finding headers near them, and sifting keys.
 
-    A list of vertices, or of vertices of several slices together, has cost << 16 | number. */
+   An entry of a list is a vertex, or a combination of vertices of several slices, as cost << 16 |
+   number. */
 #ifndef SIMDB_SEARCH_NEAR_H
 #define SIMDB_SEARCH_NEAR_H
 
@@ -12,9 +13,9 @@
 #include "vector.h"
 
 enum {
-    POLYTOPE_LEFT_MAX = 128 * 64, /* pairs of vertices of the first two slices, */
-    POLYTOPE_RIGHT_MAX = 32 * 16, /* and of the last two */
-    POLYTOPE_LANES = 16           /* room for whole registers behind each list */
+    POLYTOPE_LEFT_MAX = 128 * 64, /* pairs of vertices of the first two slices */
+    POLYTOPE_RIGHT_MAX = 32 * 16, /* pairs of vertices of the last two slices */
+    POLYTOPE_LANES = 16           /* room for whole registers after each list */
 };
 
 /* The vertices of a header, in two halves. */
@@ -25,7 +26,7 @@ struct polytope_lists {
     unsigned right_bits;
 };
 
-/* Unpack a vector into `room` weights, of which those beyond its width are 0. */
+/* Unpack a vector into `room` weights; weights beyond its width are 0. */
 static void unpack_weights(const uint8_t *vector, size_t width, int16_t *weights, size_t room)
 {
     memset(weights, 0, room * sizeof *weights);
@@ -74,7 +75,7 @@ static void transform(int16_t *values)
             }
 }
 
-/* Write what a table sees of both halves of a wide vector. */
+/* Write the coordinates of both halves of a wide vector that a table sees. */
 static void choose(const int16_t *halves, size_t table, int16_t *chosen)
 {
     for (int i = 0; i < POLYTOPE_COORDINATES; i++) {
@@ -109,7 +110,7 @@ static int32_t magnitude(int16_t value)
     return value < 0 ? -value : value;
 }
 
-/* Return the number of the vertex that is nearest, and write its value. */
+/* Return the number of the nearest vertex, and write its value. */
 static uint32_t nearest(const int16_t *values, int dimensions, int32_t *largest)
 {
     int best = 0;
@@ -153,7 +154,7 @@ static uint64_t add_shares(const int16_t *rotated, unsigned slice_count, const i
 }
 
 /* List the vertices of slice `number` that cost at most `cut`, with their numbers shifted to the
-   left; return how many they are. */
+   left; return how many there are. */
 static size_t list(const int16_t *rotated, int number, unsigned shift, int32_t cut,
                    uint32_t *list)
 {
@@ -364,7 +365,7 @@ static size_t sift(struct search_stretch *stretches, size_t count,
         while (left > 0) {
             uint32_t some = left < VECTOR_WORDS ? left : VECTOR_WORDS;
             unsigned near = alike_of(keys, some, tag, bits, limit);
-            /* Few have one near key and hardly any has two: the first is written unasked. */
+            /* Few have a near key, hardly any has two, so the first is written without a branch. */
             list[found] = (struct search_sifted){keys + _tzcnt_u32(near), stretch->place};
             found += near != 0;
             for (near = _blsr_u32(near); near != 0; near = _blsr_u32(near))

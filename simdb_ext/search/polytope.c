@@ -10,7 +10,7 @@
 enum {
     CHUNK = 64, /* vectors whose keys are written table by table */
     RATE = 4,   /* a vertex that costs 1 / RATE standard deviations more is e times less likely */
-    PLACES = 3  /* of polytope_shares for that */
+    PLACES = 3  /* places of polytope_shares for 1 / RATE standard deviations */
 };
 
 /* The ratios are 256 sqrt(ln 2 d / ln 256), rounded, in d dimensions. */
@@ -28,8 +28,8 @@ uint64_t polytope_choices[POLYTOPE_TABLES_MAX / 2][2];
 
 struct polytope_orders polytope_orders;
 
-/* Return which coordinate is at a place of the registers of AVX2 between both transforms; the next
-   function, of AVX-512.  polytope_avx2.h and polytope_avx512.h exchange the bits. */
+/* Return the coordinate at a place of the AVX2 registers between both transforms; the next function
+   does it for AVX-512.  polytope_avx2.h and polytope_avx512.h do these exchanges of bits. */
 static unsigned coordinate_avx2(unsigned place)
 {
     unsigned row = place >> 4, half = place >> 3 & 1, word = place & 7;
@@ -49,7 +49,7 @@ static int bit_of(const uint64_t *words, unsigned coordinate)
     return words[coordinate / 64] >> (coordinate & 63) & 1;
 }
 
-/* Make the words that are not constants: those of signs first, then those of choices. */
+/* Make the words that are not constants: first of signs, then of choices. */
 static void make_words(void)
 {
     uint64_t number = 0;
@@ -99,9 +99,9 @@ unsigned polytope_slice_count(unsigned width)
     return 0;
 }
 
-static const uint64_t EACH = 0x0101010101010101u; /* the same in each of eight bytes */
+static const uint64_t EACH = 0x0101010101010101u; /* 1 in each of eight bytes */
 
-/* Return the lowest bits of eight bytes, the first byte's as the lowest. */
+/* Return the lowest bit of each of eight bytes; the first byte gives the lowest bit. */
 static uint64_t lowest_bits(uint64_t bytes)
 {
     return (bytes & EACH) * 0x0102040810204080u >> 56;
@@ -129,7 +129,7 @@ uint64_t polytope_firm(const uint8_t *vector, size_t width)
 
     if (width >= 64) {
         for (unsigned i = 0; i < 64; i += 8) {
-            /* The halves 7 and 8, and they alone, become 0 and so no bit 4. */
+            /* Only the halves 7 and 8, of the weights -1 and 1, become 0 and leave bit 4 clear. */
             uint64_t halves = (mix_load(vector + i) & 15 * EACH) + EACH;
             firm |= lowest_bits((((halves & 14 * EACH) ^ 8 * EACH) + 14 * EACH) >> 4) << i;
         }
@@ -156,7 +156,7 @@ struct polytope_unit polytope_unit_of(int32_t norm, size_t vector_width)
     double seen = vector_width > POLYTOPE_HALF_WIDTH ? norm / 2.0 : norm;
     double deviation = sqrt((double)POLYTOPE_COORDINATES * seen);
 
-    /* Coordinates of a narrow vector depend on each other, so a similar one is a little further. */
+    /* The coordinates of a narrow vector depend on each other; a similar vector is then farther. */
     struct polytope_unit unit = {
         deviation, vector_width > POLYTOPE_NARROW_WIDTH ? deviation : 1.05 * deviation, {0},
     };
@@ -178,7 +178,7 @@ static struct polytope_unit unit_of(const uint8_t *vector, size_t vector_width)
     return polytope_unit_of(norm, vector_width);
 }
 
-/* Return what a threshold is in the unit of coordinates. */
+/* Return a threshold in the unit of coordinates. */
 static int32_t scaled(double threshold, const struct polytope_unit *unit)
 {
     double limit = threshold * unit->threshold;
@@ -186,8 +186,8 @@ static int32_t scaled(double threshold, const struct polytope_unit *unit)
     return limit < POLYTOPE_CUT_MAX ? (int32_t)limit : POLYTOPE_CUT_MAX;
 }
 
-/* Return the normaliser of a rotated vector.  Where a similar vector has a vertex with probability
-   exp(-RATE * cost) / z, it is ln z / RATE, and z the sum over all vertices. */
+/* Return the normaliser of a rotated vector, ln z / RATE.  A similar vector has a vertex with
+   probability exp(-RATE * cost) / z, so z is the sum of exp(-RATE * cost) over all vertices. */
 static int32_t normaliser_of(const int16_t *rotated, unsigned slice_count,
                              const struct polytope_unit *unit)
 {
@@ -213,7 +213,7 @@ void polytope_keys(const uint8_t *vectors, size_t count, size_t vector_width, si
     _Alignas(64) int16_t rotated[POLYTOPE_TABLES_MAX * POLYTOPE_COORDINATES];
     uint64_t held[POLYTOPE_TABLES_MAX][CHUNK];
 
-    /* The keys of some vectors are gathered, so that neighbouring keys are written together. */
+    /* The keys of a chunk are kept, so that neighbouring keys are written together. */
     for (size_t start = 0; start < count; start += CHUNK) {
         size_t some = count - start < CHUNK ? count - start : CHUNK;
         for (size_t i = 0; i < some; i++) {
@@ -243,7 +243,7 @@ static int32_t largest_in(const int16_t *rotated, const struct polytope_slice *s
     return largest;
 }
 
-/* Return what a header, the first vertices of a code, costs, seen from a rotated vector. */
+/* Return the cost of a header, the first vertices of a code, seen from a rotated vector. */
 static int32_t cost_of(const int16_t *rotated, unsigned slice_count,
                        const struct polytope_unit *unit, uint32_t code)
 {
@@ -262,8 +262,8 @@ static int32_t cost_of(const int16_t *rotated, unsigned slice_count,
     return cost > 0 ? cost + normaliser_of(rotated, slice_count, unit) : 0;
 }
 
-/* Return the least threshold under which a header that costs `cost` is looked up; infinity if there
-   is none. */
+/* Return the least threshold at which a header that costs `cost` is looked up; infinity if there is
+   none. */
 static float least_threshold(int32_t cost, const struct polytope_unit *unit)
 {
     float threshold = (float)(cost / unit->threshold);
@@ -297,7 +297,7 @@ void polytope_costs(const uint8_t *left, const uint8_t *right, size_t count, siz
     }
 }
 
-/* Return how many vertices of a slice cost at most `cut`. */
+/* Return the number of vertices of a slice that cost at most `cut`. */
 static size_t count_vertices(const int16_t *rotated, const struct polytope_slice *slice,
                              int32_t cut)
 {
@@ -311,8 +311,8 @@ static size_t count_vertices(const int16_t *rotated, const struct polytope_slice
     return count;
 }
 
-/* Return whether a vector looks up a header whose vertices cost at most `cut`, which is lowered if
-   it looks up too many. */
+/* Return whether a vector looks up a header whose vertices cost at most `cut`.  It does not if the
+   cut is lowered too far because too many headers cost at most the cut. */
 static int is_looked_up(const int16_t *rotated, unsigned width, int32_t cut, uint32_t header)
 {
     uint32_t headers[POLYTOPE_HEADERS_ROOM];

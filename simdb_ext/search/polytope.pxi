@@ -9,7 +9,7 @@ cdef Py_buffer *polytope_vectors(Views views, object vectors) except NULL:
 
 
 cdef size_t polytope_tables(object table_count, size_t least, size_t first_table=0) except? 0:
-    """Return the number of tables from `first_table` on, if there are such tables."""
+    """Return the number of tables; raise ValueError unless they exist from `first_table` on."""
     cdef Py_ssize_t most = <Py_ssize_t> POLYTOPE_TABLES_MAX - <Py_ssize_t> first_table
     if not <Py_ssize_t> least <= table_count <= most:
         raise ValueError(f"table_count is {table_count}, not from {least} to {most}")
@@ -17,14 +17,14 @@ cdef size_t polytope_tables(object table_count, size_t least, size_t first_table
 
 
 cdef unsigned polytope_width(object width) except 0:
-    """Return the number of bits of a header if it consists of whole vertices."""
+    """Return the bits of a header; raise ValueError unless they are whole vertices."""
     if not 0 <= width <= POLYTOPE_CODE_BITS or polytope_slice_count(width) == 0:
         raise ValueError(f"a header has {width} bits, not one of 7, 13, 18, 22")
     return width
 
 
 cdef float polytope_threshold(float threshold) except? -1:
-    """Return a threshold as a float32, as a search takes it, if it is not negative."""
+    """Return a threshold as a float32, as a search takes it; raise ValueError if it is negative."""
     if not threshold >= 0:
         raise ValueError(f"a threshold must be at least 0, got {threshold}")
     return threshold
@@ -32,7 +32,7 @@ cdef float polytope_threshold(float threshold) except? -1:
 
 cdef size_t polytope_pairs(Views views, object left, object right, const uint8_t **lefts,
                            const uint8_t **rights, size_t *width) except? 0:
-    """Return the number of pairs of packed vectors, and where they are."""
+    """Return the number of pairs of packed vectors, and write their starts and width."""
     cdef Py_buffer *one = polytope_vectors(views, left)
     cdef Py_buffer *other = polytope_vectors(views, right)
     if one.shape[0] != other.shape[0] or one.shape[1] != other.shape[1]:
@@ -46,7 +46,7 @@ cdef size_t polytope_pairs(Views views, object left, object right, const uint8_t
 
 
 def polytope_keys(vectors, table_count, size_t first_table=0):
-    """Return the keys of vectors in each table: uint64[table_count, n]."""
+    """Return the cross-polytope keys of packed vectors in each table: uint64[table_count, n]."""
     cdef Views views = Views(2)
     cdef Py_buffer *view = polytope_vectors(views, vectors)
     cdef size_t tables = polytope_tables(table_count, 0, first_table)
@@ -59,7 +59,7 @@ def polytope_keys(vectors, table_count, size_t first_table=0):
 
 
 def polytope_costs(left, right, width, table_count):
-    """Return the least cost of a header of right[i], seen from left[i], in standard deviations."""
+    """Return the least cost, over all tables, of the header of right[i] seen from left[i]."""
     cdef Views views = Views(3)
     cdef const uint8_t *lefts
     cdef const uint8_t *rights
@@ -75,7 +75,7 @@ def polytope_costs(left, right, width, table_count):
 
 
 def polytope_reaches(left, right, thresholds, widths, table_count):
-    """Return whether a search from left[i] looks up a header of right[i] in some table."""
+    """Return whether a search from left[i] looks up the header of right[i] in some table."""
     cdef Views views = Views(5)
     cdef const uint8_t *lefts
     cdef const uint8_t *rights
@@ -107,7 +107,7 @@ def polytope_reaches(left, right, thresholds, widths, table_count):
 
 
 def polytope_probe(query, stored, width, table_count, threshold):
-    """Return how a search from `query` reaches `stored`: table, cost and both headers."""
+    """Return how a search from `query` reaches `stored`: table, cost and both headers, or None."""
     cdef Views views = Views(2)
     cdef const uint8_t *one
     cdef const uint8_t *other
@@ -125,7 +125,7 @@ def polytope_probe(query, stored, width, table_count, threshold):
 
 
 def polytope_headers(vectors, width, threshold, table_count):
-    """Return the headers that each vector looks up in each table, and where they begin."""
+    """Return the headers that each vector looks up in each table: offsets and headers."""
     cdef Views views = Views(3)
     cdef Py_buffer *view = polytope_vectors(views, vectors)
     cdef size_t tables = polytope_tables(table_count, 0)

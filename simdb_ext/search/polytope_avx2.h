@@ -1,9 +1,9 @@
 /* Rotating packed vectors, codes, near headers and sifting, in registers of 32 bytes.
 
    A rotated vector is eight registers of sixteen coordinates.  A butterfly adds and subtracts two
-   registers; between butterflies, bits of the number of the register are exchanged with bits of
-   the place inside it.  The first transform leaves the coordinates in another order, in which the
-   second begins; so the order in the end is natural again. */
+   registers.  Between butterflies, bits of the register's number are exchanged with bits of the
+   place within it.  So the first transform permutes the coordinates, and the second one restores
+   their natural order. */
 #ifndef SIMDB_SEARCH_POLYTOPE_AVX2_H
 #define SIMDB_SEARCH_POLYTOPE_AVX2_H
 
@@ -22,8 +22,8 @@ VECTOR_INLINE void butterflies(__m256i *rows)
             }
 }
 
-/* Add and subtract the halves of registers; the lowest bit of the number of the register is
-   exchanged with the number of the half. */
+/* Add and subtract the halves of registers.  This exchanges the lowest bit of the register's number
+   with the number of the half. */
 VECTOR_INLINE void half_butterflies(__m256i *rows)
 {
     for (int i = 0; i < 8; i += 2) {
@@ -34,7 +34,7 @@ VECTOR_INLINE void half_butterflies(__m256i *rows)
     }
 }
 
-/* Exchange the number of the register with the place inside each half. */
+/* Exchange the number of the register with the place within each half. */
 VECTOR_INLINE void transpose(__m256i *rows)
 {
     __m256i pairs[8], quads[8];
@@ -54,7 +54,7 @@ VECTOR_INLINE void transpose(__m256i *rows)
     }
 }
 
-/* Give each coordinate its sign of one round. */
+/* Multiply each coordinate by its sign of one round. */
 VECTOR_INLINE void turn_signs(const __m256i *rows, __m256i *turned, size_t round)
 {
     const __m256i *signs = (const __m256i *)polytope_orders.avx2[round];
@@ -63,7 +63,7 @@ VECTOR_INLINE void turn_signs(const __m256i *rows, __m256i *turned, size_t round
         turned[i] = _mm256_sign_epi16(rows[i], _mm256_load_si256(signs + i));
 }
 
-/* Turn 16 bytes into the weights of their low halves, and of their high halves. */
+/* Unpack the weights of the low and of the high halves of 16 bytes. */
 VECTOR_INLINE void unpack_some(const uint8_t *vector, __m256i *low, __m256i *high)
 {
     const __m256i half = _mm256_set1_epi16(15);
@@ -74,7 +74,7 @@ VECTOR_INLINE void unpack_some(const uint8_t *vector, __m256i *low, __m256i *hig
     *high = _mm256_sub_epi16(_mm256_add_epi16(upper, upper), half);
 }
 
-/* The first transform with its signs. */
+/* Do the first transform with its signs. */
 VECTOR_INLINE void begin(__m256i *rows)
 {
     turn_signs(rows, rows, 0);
@@ -84,7 +84,7 @@ VECTOR_INLINE void begin(__m256i *rows)
     half_butterflies(rows);
 }
 
-/* The signs and the transform of a table. */
+/* Do the signs and the transform of a table. */
 VECTOR_INLINE void finish_rotation(const __m256i *first, size_t table, int16_t *rotated)
 {
     __m256i rows[8];
@@ -98,7 +98,7 @@ VECTOR_INLINE void finish_rotation(const __m256i *first, size_t table, int16_t *
         _mm256_store_si256((__m256i *)rotated + i, rows[i]);
 }
 
-/* Take the coordinates that a pair of tables shares out from one half or the other. */
+/* Choose each coordinate from one half or the other, as a pair of tables shares them. */
 VECTOR_INLINE void choose(const vector *usual, const vector *other, size_t pair, vector *chosen)
 {
     const __m256i *choices = (const __m256i *)polytope_orders.avx2_choices[pair];
@@ -125,10 +125,10 @@ VECTOR_INLINE uint32_t bits_of(__m256i low, __m256i high)
     return (uint32_t)_mm256_movemask_epi8(_mm256_permute4x64_epi64(packed, 0xd8));
 }
 
-/* The magnitudes of a slice in registers; those beyond it are 0. */
+/* The magnitudes of a slice in registers; beyond the slice they are 0. */
 struct slice {
     __m256i magnitudes[4];
-    int count; /* of registers */
+    int count; /* registers */
     int32_t largest;
 };
 
@@ -187,7 +187,7 @@ static uint32_t encode(const int16_t *rotated)
 /* Return the sum of the shares of the vertices of slice `number`. */
 VECTOR_INLINE uint64_t sum_shares(const int16_t *rotated, int number, int16_t step)
 {
-    /* Coordinates beyond a slice of eight are as far as can be. */
+    /* Coordinates beyond a slice of eight get the largest distance. */
     static const int64_t beyond[4] = {0, 0, 0x7fff7fff7fff7fff, 0x7fff7fff7fff7fff};
     const __m256i steps = _mm256_set1_epi16(step), last = _mm256_set1_epi16(15);
     const struct slice slice = load_slice(rotated, number);
@@ -201,7 +201,7 @@ VECTOR_INLINE uint64_t sum_shares(const int16_t *rotated, int number, int16_t st
             distances = _mm256_or_si256(distances, _mm256_loadu_si256((const __m256i *)beyond));
         places[i] = _mm256_min_epi16(_mm256_mulhrs_epi16(distances, steps), last);
     }
-    /* The last has no share, so it may stand for a register that is not there. */
+    /* The last place has no share, so it can fill a missing register. */
     for (int i = 0; i < slice.count; i += 2)
         sum += shares_at(_mm256_packus_epi16(places[i], slice.count > 1 ? places[i + 1] : last));
     return sum;
@@ -215,7 +215,7 @@ VECTOR_INLINE size_t list(const int16_t *rotated, int number, unsigned shift, in
     const int dimensions = 64 >> number;
     const int16_t *values = rotated + polytope_slices[number].start;
     struct slice slice = load_slice(rotated, number);
-    /* A vertex is near enough if its value is above this. */
+    /* A vertex is near enough if its value is above this bound. */
     int32_t least = slice.largest - (cut * 256 + 255) / ratio - 1;
     uint64_t near = greater(&slice, least > -1 ? least : -1);
     size_t count = 0;
@@ -230,8 +230,8 @@ VECTOR_INLINE size_t list(const int16_t *rotated, int number, unsigned shift, in
     }
     if (least >= 0)
         return count;
-    /* The cut is so high that vertices with the other sign are near enough, too: all but those
-       whose magnitudes are greater than this. */
+    /* The cut is so high that the opposite vertices are near enough as well, except those whose
+       magnitude is above this bound. */
     near = ~greater(&slice, -least - 1 < INT16_MAX ? -least - 1 : INT16_MAX);
     if (dimensions < 64)
         near &= ((uint64_t)1 << dimensions) - 1;
@@ -264,8 +264,8 @@ VECTOR_INLINE unsigned affordable(__m256i entries, int32_t most, size_t count)
                      count < 8 ? (unsigned)count : 8);
 }
 
-/* Return a mask of the lanes, of the first `some` keys, that differ from a tag in at most `limit`
-   of the bits that count. */
+/* Return a mask of the lanes, among the first `some` keys, that differ from a tag in at most
+   `limit` counted bits. */
 VECTOR_INLINE unsigned alike_of(const uint64_t *keys, uint32_t some, __m256i tag, __m256i counted,
                                 __m256i limit)
 {
@@ -286,7 +286,7 @@ VECTOR_INLINE unsigned alike_of(const uint64_t *keys, uint32_t some, __m256i tag
     return _bzhi_u32(~far, some);
 }
 
-/* Return the sizes of 32 of some bits, from bit 32 * `half` on, of others 0. */
+/* Return the sizes of 32 bits, from bit 32 * `half` on; 0 for bits that are not set. */
 VECTOR_INLINE __m256i sizes_of(const uint8_t *sizes, uint64_t bits, int half)
 {
     const __m256i places = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202,

@@ -1,7 +1,7 @@
 /* Rotating packed vectors, codes, near headers and sifting, in registers of 64 bytes.
 
-   A rotated vector is four registers of 32 coordinates; the order of coordinates between both
-   transforms is another than with AVX2, but for the same reason. */
+   A rotated vector is four registers of 32 coordinates.  As with AVX2, the order of coordinates
+   between both transforms is permuted, but differently. */
 #ifndef SIMDB_SEARCH_POLYTOPE_AVX512_H
 #define SIMDB_SEARCH_POLYTOPE_AVX512_H
 
@@ -25,7 +25,7 @@ VECTOR_INLINE void butterflies(__m512i *rows)
     butterfly(&rows[1], &rows[3]);
 }
 
-/* Exchange the number of the register with the number of the quarter, the first of three. */
+/* Exchange the register's number with the number of the quarter: the first of three exchanges. */
 VECTOR_INLINE void swap_quarters(__m512i *rows)
 {
     __m512i low = _mm512_shuffle_i64x2(rows[0], rows[1], 0x44);
@@ -39,7 +39,7 @@ VECTOR_INLINE void swap_quarters(__m512i *rows)
     rows[3] = _mm512_shuffle_i64x2(high, other_high, 0xdd);
 }
 
-/* Exchange it with the number of the pair inside a quarter. */
+/* Exchange the register's number with the number of the pair within a quarter. */
 VECTOR_INLINE void swap_pairs(__m512i *rows)
 {
     __m512i low = _mm512_unpacklo_epi32(rows[0], rows[1]);
@@ -53,7 +53,8 @@ VECTOR_INLINE void swap_pairs(__m512i *rows)
     rows[3] = _mm512_unpackhi_epi64(high, other_high);
 }
 
-/* Exchange its lowest bit with the place inside a pair, and add and subtract these registers. */
+/* Exchange the lowest bit of the register's number with the place within a pair, and add and
+   subtract these registers. */
 VECTOR_INLINE void word_butterflies(__m512i *rows)
 {
     const __mmask32 second = 0xaaaaaaaa;
@@ -66,7 +67,7 @@ VECTOR_INLINE void word_butterflies(__m512i *rows)
     }
 }
 
-/* Give each coordinate its sign of one round. */
+/* Multiply each coordinate by its sign of one round. */
 VECTOR_INLINE void turn_signs(const __m512i *rows, __m512i *turned, size_t round)
 {
     for (int i = 0; i < 4; i++)
@@ -74,7 +75,7 @@ VECTOR_INLINE void turn_signs(const __m512i *rows, __m512i *turned, size_t round
                                           _mm512_setzero_si512(), rows[i]);
 }
 
-/* Turn 32 bytes into the weights of their low halves, and of their high halves. */
+/* Unpack the weights of the low and of the high halves of 32 bytes. */
 VECTOR_INLINE void unpack_some(const uint8_t *vector, __m512i *low, __m512i *high)
 {
     const __m512i half = _mm512_set1_epi16(15);
@@ -85,7 +86,7 @@ VECTOR_INLINE void unpack_some(const uint8_t *vector, __m512i *low, __m512i *hig
     *high = _mm512_sub_epi16(_mm512_add_epi16(upper, upper), half);
 }
 
-/* The first transform with its signs. */
+/* Do the first transform with its signs. */
 VECTOR_INLINE void begin(__m512i *rows)
 {
     turn_signs(rows, rows, 0);
@@ -97,13 +98,13 @@ VECTOR_INLINE void begin(__m512i *rows)
     word_butterflies(rows);
 }
 
-/* The signs and the transform of a table. */
+/* Do the signs and the transform of a table. */
 VECTOR_INLINE void finish_rotation(const __m512i *first, size_t table, int16_t *rotated)
 {
     __m512i rows[4];
 
     turn_signs(first, rows, table + 1);
-    /* Of the two bits of the number, the lower is exchanged after its butterfly. */
+    /* The lower of the two bits of the register's number is exchanged after its butterfly. */
     butterflies(rows);
     word_butterflies(rows);
     swap_pairs(rows);
@@ -114,7 +115,7 @@ VECTOR_INLINE void finish_rotation(const __m512i *first, size_t table, int16_t *
         _mm512_store_si512(rotated + 32 * i, rows[i]);
 }
 
-/* Take the coordinates that a pair of tables shares out from one half or the other. */
+/* Choose each coordinate from one half or the other, as a pair of tables shares them. */
 VECTOR_INLINE void choose(const vector *usual, const vector *other, size_t pair, vector *chosen)
 {
     const uint32_t *choices = polytope_orders.avx512_choices[pair];
@@ -139,7 +140,7 @@ VECTOR_INLINE int32_t largest_of(__m512i magnitudes)
 struct slice {
     __m512i values[2], magnitudes[2];
     __mmask32 inside;
-    int count; /* of registers */
+    int count; /* registers */
     int32_t largest;
 };
 
@@ -195,15 +196,14 @@ VECTOR_INLINE uint64_t sum_shares(const int16_t *rotated, int number, int16_t st
     for (int i = 0; i < slice.count; i++) {
         __m512i distances = _mm512_sub_epi16(largest, slice.magnitudes[i]);
         __m512i places = _mm512_mulhrs_epi16(distances, _mm512_set1_epi16(step));
-        /* The last has no share, so it may stand for coordinates beyond the slice. */
+        /* The last place has no share, so it can fill coordinates beyond the slice. */
         places = _mm512_mask_min_epi16(last, slice.inside, places, last);
         sum += shares_at(_mm512_cvtepi16_epi8(places));
     }
     return sum;
 }
 
-/* Write costs << 16 | vertices of the chosen coordinates next to each other; return how many they
-   are. */
+/* Write cost << 16 | vertex of each chosen coordinate next to each other; return their number. */
 VECTOR_INLINE size_t write(__m512i costs, __m512i vertices, __mmask32 chosen,
                            uint32_t *list)
 {
@@ -233,7 +233,7 @@ VECTOR_INLINE size_t list(const int16_t *rotated, int number, unsigned shift, in
         _mm512_cvtepu8_epi16(_mm256_load_si256((const __m256i *)polytope_orders.places)), 1);
     struct slice slice = load_slice(rotated, number);
     const __m512i largest = _mm512_set1_epi16((short)slice.largest);
-    /* A vertex is near enough if its value is above this. */
+    /* A vertex is near enough if its value is above this bound. */
     int32_t least = slice.largest - (cut * 256 + 255) / ratio - 1;
     const __m512i bound = _mm512_set1_epi16((short)(least > -1 ? least : -1));
     size_t count = 0;
@@ -246,7 +246,7 @@ VECTOR_INLINE size_t list(const int16_t *rotated, int number, unsigned shift, in
         count += write(costs, _mm512_slli_epi16(vertices, shift), near, list + count);
         if (least >= 0)
             continue;
-        /* The cut is so high that vertices with the other sign are near enough, too. */
+        /* The cut is so high that the opposite vertices are near enough as well. */
         int32_t most = -least - 1 < INT16_MAX ? -least - 1 : INT16_MAX;
         near = _mm512_mask_cmple_epi16_mask(slice.inside, slice.magnitudes[i],
                                             _mm512_set1_epi16((short)most));
@@ -273,8 +273,8 @@ VECTOR_INLINE size_t compress(__m512i lanes, unsigned chosen, uint32_t *out)
     return (size_t)__builtin_popcount(chosen);
 }
 
-/* Return a mask of the lanes, of the first `some` keys, that differ from a tag in at most `limit`
-   of the bits that count. */
+/* Return a mask of the lanes, among the first `some` keys, that differ from a tag in at most
+   `limit` counted bits. */
 VECTOR_INLINE unsigned alike_of(const uint64_t *keys, uint32_t some, __m512i tag, __m512i counted,
                                 __m512i limit)
 {

@@ -7,45 +7,45 @@
 #include <stdlib.h>
 
 enum {
-    GROUP = 8,        /* queries that go through together */
-    HELD = 512,       /* probes, and keys near enough, that are held back for their memory */
-    WAITING = 96,     /* near keys that are held back where some matches are enough */
+    GROUP = 8,        /* queries that are searched together */
+    HELD = 512,       /* probes, and near keys, that wait for their memory */
+    WAITING = 96,     /* near keys that wait if a few matches are enough */
     CROWD = 64,       /* keys of the delta that are measured at a time */
-    SEEN_BITS = 10,   /* of the number of ordinals that are remembered */
+    SEEN_BITS = 10,   /* log2 of the number of ordinals that are remembered */
     AHEAD = 8,        /* matches between the request for a vector and its use */
-    BATCH = SEARCH_SIFTING, /* queries whose probes are looked up in the order of tables, */
-    BATCH_LEAST = 2048,     /* if there are so many */
-    BATCH_BITS = 14,        /* of the number of a query */
-    REST_BITS = 32 - BATCH_BITS, /* of a header, that need not be the same in a bin */
+    BATCH = SEARCH_SIFTING, /* queries whose probes are looked up in the order of tables */
+    BATCH_LEAST = 2048,     /* queries from which on that pays */
+    BATCH_BITS = 14,        /* of the index of a query */
+    REST_BITS = 32 - BATCH_BITS, /* of a header: the bits that vary within a bin */
     BIN_KEYS = 1 << 14,     /* keys that the headers of a bin lead to, about */
     BINS_MAX = 1024,
     BINNED_MAX = BINS_MAX >> (POLYTOPE_CODE_BITS - REST_BITS), /* columns */
-    BATCH_PROBES = 1 << 21, /* probes that bins hold back, */
-    BATCH_NEAR = 1 << 18    /* and near keys */
+    BATCH_PROBES = 1 << 21, /* probes that wait in bins */
+    BATCH_NEAR = 1 << 18    /* near keys that wait in a batch */
 };
 
-static const uint32_t FLIPS_UNKNOWN = UINT32_MAX; /* no sum of weights is so large */
+static const uint32_t FLIPS_UNKNOWN = UINT32_MAX; /* larger than any sum of weights */
 
 /* A header to look up. */
 struct probe {
     uint32_t header;
-    uint32_t place; /* number of the column * SEARCH_SIFTING + number of the query */
+    uint32_t place; /* index of the column * SEARCH_SIFTING + index of the query */
 };
 
-/* What is known about the queries of a group. */
+/* The prepared queries of a group. */
 struct group {
-    size_t first; /* number of the first query in the request */
+    size_t first; /* index of the first query in the request */
     size_t count;
     uint32_t generation;
-    unsigned offset; /* of the first query among those whose probes are held back together */
-    uint64_t firm[GROUP]; /* the bits of fingerprints that count */
+    unsigned offset; /* index of the first query in the batch; 0 without a batch */
+    uint64_t firm[GROUP]; /* the bits of fingerprints that are compared */
     const struct polytope_limits *limits[GROUP];
     struct search_wanted wanted[GROUP]; /* in the runs */
     struct polytope_unit units[GROUP];
-    uint32_t roots[GROUP]; /* with a forest: of the components of the queries */
+    uint32_t roots[GROUP]; /* of the components of the queries, with a forest */
     struct search_weights weights[GROUP];
-    uint8_t done[GROUP]; /* matches that were found, if they are counted */
-    uint32_t flipped[GROUP]; /* the sum of weights whose signs may differ; FLIPS_UNKNOWN */
+    uint8_t done[GROUP]; /* matches found so far, if they are counted */
+    uint32_t flipped[GROUP]; /* limit on the weights whose signs differ; FLIPS_UNKNOWN at first */
     uint8_t sizes[GROUP][64]; /* of the weights behind the signs of fingerprints */
     int8_t unpacked[GROUP][2 * POLYTOPE_WIDTH_MAX];
 };
@@ -57,32 +57,32 @@ struct scratch {
     struct search_stretch stretches[HELD];
     struct search_sifted sifted[HELD];
     struct search_near near[HELD];
-    const uint8_t *places[HELD];  /* vectors of the candidates, */
-    uint32_t ordinals[HELD];      /* their ordinals */
-    uint8_t queries[HELD];        /* and the numbers of their queries */
+    const uint8_t *places[HELD];  /* vectors of the candidates */
+    uint32_t ordinals[HELD];      /* ordinals of the candidates */
+    uint8_t queries[HELD];        /* indices of the queries of the candidates */
     float similarities[HELD];
-    uint64_t seen[1 << SEEN_BITS]; /* generation << 32 | ordinal; what is lost is found twice */
+    uint64_t seen[1 << SEEN_BITS]; /* generation << 32 | ordinal; an evicted one is found twice */
     uint32_t generation;           /* of the first query of the last group */
-    struct group groups[2];        /* that is looked up, and of a batch that is measured */
+    struct group groups[2];        /* the group looked up; the group of a batch that is measured */
 };
 
 _Static_assert(BATCH == 1 << BATCH_BITS, "the number of a query has its bits");
 
-/* Probes of one column, for headers that begin with the same bits: each is the rest of the
-   header << BATCH_BITS | the number of the query. */
+/* Probes of one column whose headers begin with the same bits.  Each is the rest of the header <<
+   BATCH_BITS | the index of the query. */
 struct bin {
     uint32_t *probes;
     size_t count;
 };
 
-/* What is held back of many queries. */
+/* The waiting probes and near keys of many queries. */
 struct batch {
-    size_t first, count; /* the queries, of those of the request */
+    size_t first, count; /* the queries of the request */
     struct search_wanted wanted[BATCH];
     struct bin bins[BINS_MAX];
     size_t bin_count, bin_room;      /* room for probes in each */
-    size_t first_bins[BINNED_MAX];   /* of each column, */
-    unsigned rest_bits[BINNED_MAX];  /* and how many bits the rest of a header has */
+    size_t first_bins[BINNED_MAX];   /* index of the first bin of each column */
+    unsigned rest_bits[BINNED_MAX];  /* bits of the rest of a header in each column */
     uint32_t ends[BATCH + 1];        /* of the near keys of each query */
     uint32_t probes[BATCH_PROBES];
     struct search_near near[BATCH_NEAR], sorted[BATCH_NEAR];
@@ -95,9 +95,9 @@ struct searching {
     struct search_found *found;
     struct scratch *scratch;
     struct group *group;
-    struct batch *batch; /* NULL: a group is searched by itself */
+    struct batch *batch; /* NULL: each group is searched by itself */
     size_t probe_count;
-    const struct search_wanted *wanted; /* of the queries of the group or of the batch */
+    const struct search_wanted *wanted; /* for the queries of the group or of the batch */
     struct search_near *near;
     size_t near_count, near_room;
     size_t segment; /* of the last vector */
@@ -110,13 +110,13 @@ size_t search_polytopes_scratch(void)
     return sizeof(struct scratch);
 }
 
-/* Return the number, in its group, of the query of a place. */
+/* Return the index, within its group, of the query of a place. */
 static unsigned query_of(const struct searching *searching, uint32_t place)
 {
     return place % SEARCH_SIFTING - searching->group->offset;
 }
 
-/* Prepare some queries, from query `first` of the request on. */
+/* Prepare a group of queries, from query `first` of the request on. */
 static void begin_group(struct searching *searching, size_t first, size_t stop)
 {
     const struct polytope_request *request = searching->request;
@@ -147,7 +147,7 @@ static void begin_group(struct searching *searching, size_t first, size_t stop)
         memset(scratch->seen, 0, sizeof scratch->seen);
         scratch->generation = 0;
     }
-    /* Generations begin at 1, so a slot that was never used has none. */
+    /* Generations begin at 1, because 0 marks an unused slot. */
     scratch->generation += scratch->generation == 0 ? 1 : GROUP;
     group->generation = scratch->generation;
 }
@@ -165,7 +165,7 @@ static void rotate_group(struct searching *searching)
             tables->first_table + tables->table_count, searching->scratch->rotated[i][0]);
 }
 
-/* Return whether enough matches of a query are found. */
+/* Return whether enough matches of a query have been found. */
 static int is_done(const struct searching *searching, unsigned query)
 {
     uint8_t enough = searching->request->enough;
@@ -173,7 +173,7 @@ static int is_done(const struct searching *searching, unsigned query)
     return enough > 0 && searching->group->done[query] >= enough;
 }
 
-/* Return whether a query has met this ordinal already; remember it. */
+/* Return whether a query has met this ordinal before; remember the ordinal. */
 static int is_seen(struct searching *searching, unsigned query, uint32_t ordinal)
 {
     struct scratch *scratch = searching->scratch;
@@ -196,14 +196,14 @@ static int is_joined(const struct searching *searching, unsigned query, uint32_t
            && find_root(request->parents, ordinal) == searching->group->roots[query];
 }
 
-/* Return whether a match is not among the best of the only query, if only these are wanted. */
+/* Return whether only the best matches are wanted and a match is not among them. */
 static int is_too_far(const struct search_best *best, uint32_t far, uint32_t ordinal)
 {
     return best != NULL && best->count == best->most
            && ((uint64_t)far << 32 | ordinal) >= best->ranks[0];
 }
 
-/* Take a match, which may be found several times. */
+/* Offer a match that may be found several times. */
 static void offer_once(struct search_best *best, uint32_t far, uint32_t ordinal)
 {
     uint64_t rank = (uint64_t)far << 32 | ordinal;
@@ -240,7 +240,7 @@ static void weigh_some(struct searching *searching, size_t start, size_t count)
     }
 }
 
-/* Set the sizes of the weights of a query, and how much may differ in sign. */
+/* Fill in the sizes of the weights of a query, and the limit on the weights whose signs differ. */
 static void measure_signs(struct searching *searching, unsigned query)
 {
     struct group *group = searching->group;
@@ -259,8 +259,8 @@ static void measure_signs(struct searching *searching, unsigned query)
     group->flipped[query] = (uint32_t)((is_known ? group->limits[query]->flipped : 1.0) * sum);
 }
 
-/* Drop near keys whose signs differ where the weights of the query are large; return how many are
-   left. */
+/* Drop near keys whose signs differ where the weights of the query are large; return the number of
+   keys left. */
 static size_t drop_flipped(struct searching *searching, struct search_near *near, size_t count)
 {
     struct group *group = searching->group;
@@ -279,7 +279,7 @@ static size_t drop_flipped(struct searching *searching, struct search_near *near
     return kept;
 }
 
-/* Read the ordinals of near keys, and request the memory that says whether they count. */
+/* Read the ordinals of near keys, and request the memory that says whether they are omitted. */
 static void read_ordinals(struct searching *searching, const struct search_near *near, size_t count)
 {
     const struct search_polytopes *tables = searching->tables;
@@ -299,8 +299,8 @@ static void read_ordinals(struct searching *searching, const struct search_near 
     }
 }
 
-/* Turn near keys, whose ordinals are read, into candidates, each ordinal once; return the number of
-   candidates. */
+/* Turn near keys, whose ordinals have been read, into candidates, each ordinal once; return their
+   number. */
 static size_t gather_candidates(struct searching *searching, const struct search_near *near,
                                 size_t near_count)
 {
@@ -350,7 +350,7 @@ static void weigh_near(struct searching *searching, struct search_near *near, si
     }
 }
 
-/* Measure the documents behind near keys of runs, which say too little of large weights. */
+/* Measure the documents behind near keys of runs, after dropping keys with large differences. */
 static void weigh_runs(struct searching *searching, struct search_near *near, size_t count)
 {
     if (searching->request->all.flipped < 1 || searching->request->firm.flipped < 1)
@@ -368,7 +368,7 @@ static void sort_near(struct searching *searching)
         batch->ends[batch->near[i].place % SEARCH_SIFTING + 1]++;
     for (size_t query = 0; query < batch->count; query++)
         batch->ends[query + 1] += batch->ends[query];
-    /* Where the keys of a query begin becomes where they end. */
+    /* ends[q] is the start of the keys of query q, and becomes their end. */
     for (size_t i = 0; i < searching->near_count; i++)
         batch->sorted[batch->ends[batch->near[i].place % SEARCH_SIFTING]++] = batch->near[i];
 }
@@ -395,7 +395,7 @@ static void weigh_batch(struct searching *searching)
     searching->group = group;
 }
 
-/* Measure the documents behind the near keys that are held back. */
+/* Measure the documents behind the near keys that wait. */
 static void weigh_held(struct searching *searching)
 {
     if (searching->batch == NULL)
@@ -427,7 +427,7 @@ static void sift_stretches(struct searching *searching, size_t count)
         count -= finished;
         if (searching->near_room - searching->near_count < SEARCH_SIFTED_MIN)
             weigh_held(searching);
-        /* The keys of a crowd need not all be sifted for a query that has found enough of them. */
+        /* Once a query has enough matches, the rest of its stretches need not be sifted. */
         while (count > 0 && is_done(searching, query_of(searching, stretches->place))) {
             stretches++;
             count--;
@@ -435,7 +435,7 @@ static void sift_stretches(struct searching *searching, size_t count)
     }
 }
 
-/* Add the entries under a header to `count` stretches, if there are any; return their number. */
+/* Add the entries under a header to `count` stretches, unless there are none; return the number. */
 static size_t add_stretch(struct searching *searching, size_t count, size_t number, uint32_t header,
                           uint32_t place)
 {
@@ -451,7 +451,7 @@ static size_t add_stretch(struct searching *searching, size_t count, size_t numb
     return count + (start < stop);
 }
 
-/* Look up the headers of the group that are held back, and measure what they lead to. */
+/* Look up the waiting headers of the group, and measure the documents that they lead to. */
 static void look_up_held(struct searching *searching)
 {
     const struct probe *probes = searching->scratch->probes;
@@ -484,7 +484,7 @@ static void look_up_bin(struct searching *searching, size_t number, size_t at)
     bin->count = 0;
 }
 
-/* Hold back headers of one query in one table of a run. */
+/* Let headers of one query in one table of a run wait. */
 static void add_probes(struct searching *searching, size_t run, size_t table, unsigned query,
                        const uint32_t *headers, size_t count)
 {
@@ -508,7 +508,7 @@ static void add_probes(struct searching *searching, size_t run, size_t table, un
     }
 }
 
-/* Hold back headers of one query of a batch in the bins of a column. */
+/* Let headers of one query of a batch wait in the bins of a column. */
 static void fill_bins(struct searching *searching, size_t run, size_t table, unsigned query,
                       const uint32_t *headers, size_t count)
 {
@@ -604,7 +604,7 @@ static void scan_delta(struct searching *searching)
     }
 }
 
-/* Find the matches of the queries of a group; those of a batch only in the delta. */
+/* Find the matches of the queries of a group; with a batch, only matches in the delta. */
 static void search_group_of(struct searching *searching)
 {
     const struct search_polytopes *tables = searching->tables;
@@ -621,7 +621,8 @@ static void search_group_of(struct searching *searching)
                 probe_table(searching, table, query);
 }
 
-/* Divide the columns into bins, each into as many as its keys need; return whether that can be. */
+/* Divide each column into bins according to its number of keys; return whether there are enough
+   bins. */
 static int divide_columns(const struct search_polytopes *tables, struct batch *batch)
 {
     size_t columns = tables->run_count * tables->table_count, bins = BINS_MAX + 1;
@@ -645,8 +646,8 @@ static int divide_columns(const struct search_polytopes *tables, struct batch *b
     return bins <= BINS_MAX;
 }
 
-/* Find the matches of some queries.  What leads to the same part of a table is looked up one after
-   the other, so that much finds its memory in the cache. */
+/* Find the matches of some queries.  All probes into the same part of a table follow each other, so
+   that much of its memory is still in the cache. */
 static void search_batch(struct searching *searching, size_t first, size_t count)
 {
     struct batch *batch = searching->batch;
@@ -674,7 +675,7 @@ int search_polytopes(const struct search_polytopes *tables, const struct polytop
     struct searching searching = {
         .tables = tables, .request = request, .found = found, .scratch = own,
         .group = &own->groups[0], .wanted = own->groups[0].wanted, .near = own->near,
-        /* Where some matches are enough, most of many candidates would be measured for nothing. */
+        /* If a few matches are enough, measuring more candidates at a time is mostly wasted. */
         .near_room = request->enough > 0 ? WAITING : HELD,
     };
     struct batch *batch = NULL;

@@ -1,9 +1,9 @@
 /* Matches of packed vectors in the runs of all tables of cross-polytope keys.
 
-   Queries go through in groups.  Each step of a group requests the memory that the next step reads:
-   headers, directories, keys, ordinals, vectors.  Of thousands of queries the headers are looked up
-   in the order of the tables, and their near keys then wait for the other headers of their
-   queries. */
+   Queries are searched in groups.  Each step of a group requests the memory that the next step
+   reads: headers, directories, keys, ordinals, vectors.  For thousands of queries, headers are
+   looked up in the order of the tables; their near keys then wait until all headers of a query are
+   looked up. */
 #ifndef SIMDB_SEARCH_POLYTOPES_H
 #define SIMDB_SEARCH_POLYTOPES_H
 
@@ -21,7 +21,7 @@ struct polytope_column {
     uint64_t count;
 };
 
-/* What the tables of a run share. */
+/* The width and window that all tables of a run share. */
 struct polytope_run {
     unsigned width; /* bits of a header */
     uint64_t start, length; /* only buckets that begin at these directory entries are searched */
@@ -37,46 +37,47 @@ struct search_polytopes {
     struct search_vectors vectors;
 };
 
-/* How far the signs of candidates may differ from those of a query, of the signs that count. */
+/* Limits on the compared signs in which a candidate may differ from a query. */
 struct polytope_limits {
-    unsigned distance;       /* of those that keys of runs have */
-    unsigned delta_distance; /* of those of a whole fingerprint, for documents of the delta */
-    float flipped;           /* share of the weights of the query behind those that keys of runs
-                                have, by their size, whose signs may differ; 1: any */
+    unsigned distance;       /* number, among the signs that keys of runs hold */
+    unsigned delta_distance; /* number, among all signs of a fingerprint, for the delta */
+    float flipped;           /* share of the weights of the query behind the signs that keys of
+                                runs hold, by absolute value; 1: no limit */
 };
 
 struct polytope_request {
     const uint8_t *queries; /* packed vectors */
     size_t count;
     const uint32_t *after;   /* NULL: any ordinal */
-    const uint32_t *members; /* the ordinal of each query, which is no match of itself; NULL: none
-                                is a document */
+    const uint32_t *members; /* the ordinal of each query, which does not match itself; NULL: the
+                                queries are not documents */
     uint32_t *parents;       /* of a forest over ordinals, see root.h; NULL: none */
     size_t parent_count;
-    const float *thresholds; /* of each run */
+    const float *thresholds; /* one for each run */
     float similarity;
-    struct polytope_limits all, firm; /* where all signs of a query count, and where some are not
-                                         firm and do not count */
-    uint8_t enough;          /* matches of a query, after which the others are left; 0: all */
-    struct search_best *best; /* takes the matches of the only query; NULL: all are found */
+    struct polytope_limits all, firm; /* for queries with all signs compared; for queries with
+                                         signs that are not firm, which are ignored */
+    uint8_t enough;          /* matches after which the search of a query may stop; 0: all */
+    struct search_best *best; /* receives the matches of the only query; NULL: all are found */
 };
 
-/* Scratch memory of one search at a time: this many bytes, zeroed before the first search, aligned
-   to 64 bytes. */
+/* Return the bytes of scratch memory of one search at a time.  It is aligned to 64 bytes, and
+   zeroed before the first search. */
 size_t search_polytopes_scratch(void);
 
-/* Find the matches of all queries; a match may be found twice.  With a forest, leave out documents
-   in the component of the query; paths in the forest become shorter.  Return whether all candidates
-   have vectors; otherwise `missing` is an ordinal without. */
+/* Find the matches of all queries; a match may be found twice.  With a forest, documents in the
+   component of the query are omitted, and paths in the forest become shorter.  Return whether all
+   candidates have vectors; otherwise `missing` is an ordinal without one. */
 int search_polytopes(const struct search_polytopes *tables, const struct polytope_request *request,
                      void *scratch, struct search_found *found, uint32_t *missing);
 
-/* Drop repeated matches from sorted ranks, and move the ends of the queries, offsets[1] ..
-   offsets[count], accordingly; `offsets` count from offsets[0].  With `first`, keep only the best
-   match of each query.  Return the number of matches left. */
+/* Drop repeated matches from sorted ranks, and adjust the ends of the queries, offsets[1] ..
+   offsets[count], which are counted from offsets[0].  With `first`, keep only the best match of
+   each query.  Return the number of matches left. */
 size_t search_drop_repeated(uint64_t *ranks, size_t count, int64_t *offsets, int first);
 
-/* Write the distances of the fingerprints of queries and their matches, which have vectors. */
+/* Write the distances of the fingerprints of queries and of their matches, all of which have
+   vectors. */
 void search_vector_distances(const struct search_vectors *vectors, const uint8_t *queries,
                              size_t count, const int64_t *offsets, const uint32_t *ordinals,
                              uint8_t *distances);

@@ -19,8 +19,8 @@ cdef class Floats:
 
 cdef extern from *:
     """
-    /* The memory that the last search has left, since making it takes longer than a short search.
-       Searches may begin and end in several threads at the same time. */
+    /* The scratch memory of the last search.  Allocating it takes longer than a short search.
+       Searches in several threads exchange it atomically. */
     static void *spare_scratch = NULL;
 
     static void *exchange_scratch(void *memory)
@@ -51,7 +51,7 @@ cdef class Scratch:
 
 cdef const uint32_t *take_members(Views views, object members, object parents, size_t count,
                                   polytope_request *request) except? NULL:
-    """Take the parents of a forest, or None; return the ordinals of the queries, or NULL."""
+    """Fill in members and parents, either of which may be None; return the members, or NULL."""
     cdef Py_buffer *given
     cdef const uint32_t *own
     cdef size_t i
@@ -95,16 +95,16 @@ cdef class Polytopes:
         self.views.filter(dead, &self.tables.filter)
 
     def over(self, delta, dead, vectors):
-        """Return the same runs with another delta, other tombstones and the vectors of both."""
+        """Return the same runs with another delta, other deleted documents and vectors for both."""
         return Polytopes(self.tables.vectors.width, vectors, (), delta, dead,
                          like=self if self.like is None else self.like)
 
     def leaving(self, dead):
-        """Return the same runs, delta and vectors with other tombstones."""
+        """Return the same runs, delta and vectors with other deleted documents."""
         return Polytopes(self.tables.vectors.width, None, (), None, dead, like=self)
 
     cdef int take_like(self, Polytopes like, Vectors vectors) except -1:
-        """Take the runs of another object, with other vectors."""
+        """Share the runs of another object, with other vectors."""
         cdef size_t count = like.tables.table_count * like.tables.run_count
         if vectors.vectors.width != like.tables.vectors.width:
             raise ValueError(
@@ -123,7 +123,7 @@ cdef class Polytopes:
 
     cdef int take_runs(self, size_t vector_width, segments, runs, windows,
                        size_t first_table) except -1:
-        """Take the runs and their vectors."""
+        """Fill in the runs and their vectors."""
         cdef size_t run_count = len(runs), table_count = len(runs[0]) if len(runs) > 0 else 0
         cdef size_t column_count = run_count * table_count, i = 0
         cdef polytope_column *columns
@@ -157,7 +157,7 @@ cdef class Polytopes:
 
     cdef int take_run(self, object run, object window, polytope_column *columns,
                       polytope_run *own) except -1:
-        """Take the columns of one run."""
+        """Fill in the columns of one run."""
         cdef uint64_t length, before = 0
         for keys, ordinals, directory in run:
             self.take_column(keys, ordinals, columns)
@@ -182,7 +182,7 @@ cdef class Polytopes:
         return 0
 
     cdef int take_column(self, object keys, object ordinals, polytope_column *column) except -1:
-        """Take the keys and ordinals of one run in one table, or of the delta."""
+        """Fill in the keys and ordinals of one run in one table, or of the delta."""
         column.count = self.views.uint64(keys, &column.keys)
         if <uint64_t> self.views.uint32(ordinals, &column.ordinals) != column.count:
             raise ValueError(f"there are {len(keys)} keys but {len(ordinals)} ordinals")
@@ -191,7 +191,7 @@ cdef class Polytopes:
     cdef int take_request(self, polytope_request *request, const float *thresholds,
                           size_t threshold_count, float similarity, tuple limits,
                           uint8_t first) except -1:
-        """Fill in what all queries of a search share."""
+        """Fill in the arguments that all queries of a search share."""
         cdef size_t i
         if threshold_count != self.tables.run_count:
             raise ValueError(f"{threshold_count} thresholds of {self.tables.run_count} runs")
@@ -205,7 +205,7 @@ cdef class Polytopes:
         return 0
 
     cdef int take_limits(self, polytope_limits *limits, tuple given) except -1:
-        """Fill in how far signs may differ."""
+        """Fill in the limits on differing signs."""
         distance, delta_distance, flipped = given
         if not (0 <= distance <= 64 - self.tables.skipped and 0 <= delta_distance <= 64):
             raise ValueError(
@@ -219,7 +219,7 @@ cdef class Polytopes:
 
     def search(self, vectors, *, thresholds, float similarity, tuple limits, uint8_t first, after,
                members=None, parents=None):
-        """Return the stored vectors at least `similarity` to each query that a table reaches."""
+        """Return stored vectors at least `similarity` to each query that some table reaches."""
         cdef Views views = Views(6)
         cdef polytope_request request
         cdef size_t width = self.tables.vectors.width, start = 0, size, group

@@ -4,10 +4,10 @@
 
 enum {
     AHEAD = 16,   /* gathered probes between the request for memory and its use */
-    BLOCK = 256,  /* queries whose dearer sets wait for what the cheaper sets find */
-    CROWDED = 12, /* keys for each header, from which on gathering the probes pays */
-    FEW = 8       /* queries; with fewer, waiting takes longer than probing for all sets, and
-                     finding candidates longer than they save */
+    BLOCK = 256,  /* queries whose dearer sets wait until the cheaper sets are probed */
+    CROWDED = 12, /* keys for each header from which on gathering the probes pays */
+    FEW = 8       /* queries below which waiting takes longer than probing for all sets, and
+                     finding candidates takes longer than they save */
 };
 
 /* The state of one call of search_probe. */
@@ -18,7 +18,7 @@ struct flipping {
     struct search_candidates candidates; /* if sets are taken in order */
 };
 
-/* Part of a table: its runs whose headers have one width. */
+/* A part of a table: its runs whose headers have one width. */
 struct part {
     size_t table;
     size_t run; /* the first of these runs */
@@ -31,7 +31,7 @@ static const struct search_column *column_at(const struct search_tables *tables,
     return &tables->columns[run * tables->table_count + table];
 }
 
-/* Return how many bits of a key are its header. */
+/* Return the number of header bits of a key. */
 static inline unsigned width_of(const struct flipping *flipping,
                                 const struct search_column *column)
 {
@@ -40,7 +40,7 @@ static inline unsigned width_of(const struct flipping *flipping,
     return column->width < most ? column->width : most;
 }
 
-/* Return which bits of a fingerprint are its header in a column. */
+/* Return a mask of the bits of a fingerprint that are its header in a column. */
 static inline uint64_t header_bits(const struct flipping *flipping,
                                    const struct search_column *column)
 {
@@ -76,7 +76,7 @@ static int is_first_of_width(const struct flipping *flipping, const struct part 
     return 1;
 }
 
-/* Return whether flipping a set of bits costs at most `limit`, or the set is empty. */
+/* Return whether a set of bits is empty or costs at most `limit`. */
 static int is_affordable(const struct search_volatility *volatility, uint32_t query, uint64_t set,
                          int32_t limit)
 {
@@ -92,7 +92,7 @@ static int is_affordable(const struct search_volatility *volatility, uint32_t qu
     return 1;
 }
 
-/* Return whether no earlier table reaches a key that differs so from the query. */
+/* Return whether no earlier table reaches a key with this difference from the query. */
 static int is_reached_first(const struct search_probing *probing,
                             const struct search_column *column, uint32_t query,
                             uint64_t difference)
@@ -134,7 +134,7 @@ static void add_probes(struct flipping *flipping, const struct part *part, uint3
     }
 }
 
-/* Enumerate the sets of one query, and record the most that a set may have cost. */
+/* Enumerate the sets of one query, and record the limit on the cost of a set. */
 static size_t flip(struct flipping *flipping, const struct part *part, uint32_t query,
                    uint64_t *sets, int32_t *limit)
 {
@@ -186,7 +186,7 @@ static void probe_part_singly(struct flipping *flipping, const struct part *part
     }
 }
 
-/* Return the directory entry where the keys of a gathered probe begin. */
+/* Return the directory entry at which the keys of a gathered probe begin. */
 static inline uint64_t first_of(uint64_t probe, uint32_t spread)
 {
     return probe >> 32 << spread;
@@ -260,8 +260,7 @@ static void probe_part_gathered(struct flipping *flipping, const struct part *pa
     probe_gathered(flipping, part, &gathering);
 }
 
-/* Probe a part for all sets of all queries, in the way that is faster for its number of keys for
-   each header. */
+/* Probe a part for all sets of all queries; its number of keys per header decides the method. */
 static void probe_part(struct flipping *flipping, const struct part *part)
 {
     const struct search_tables *tables = flipping->probing.tables;
@@ -286,7 +285,7 @@ static void probe_unflipped(struct flipping *flipping, const struct part *part)
         add_probes(flipping, part, (uint32_t)query, &nothing, 1);
 }
 
-/* Some queries, and the sets of each that are not probed for yet. */
+/* Some queries, and the sets of each that have not been probed yet. */
 struct block {
     uint32_t queries[BLOCK];
     const uint64_t *sets[BLOCK];
@@ -294,8 +293,8 @@ struct block {
     size_t count;
 };
 
-/* From query `query` on, probe for the cheaper sets of as many queries as there is room for,
-   without the empty set; return the next query. */
+/* Probe for the cheaper sets, without the empty one, of the queries from `query` on that have room
+   in the block; return the next query. */
 static size_t probe_cheaper(struct flipping *flipping, const struct part *part, size_t query,
                             struct block *block)
 {

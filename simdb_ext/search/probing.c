@@ -4,7 +4,7 @@ enum {
     LINE = 8,          /* keys in a cache line */
     FETCHED_MAX = 256, /* keys of a bucket that are prefetched */
     CROWD_MIN = 3,     /* queries from which on comparing them with one range together pays */
-    TILE = 4096        /* keys that stay in the first-level cache while all queries pass */
+    TILE = 4096        /* keys that fit the first-level cache while all queries are compared */
 };
 
 void search_begin(struct search_probing *probing, const struct search_tables *tables,
@@ -67,8 +67,8 @@ static void accept_located(struct search_probing *probing)
     probing->located_count = 0;
 }
 
-/* Locate the fingerprints of the entries that were noted, after the fingerprints of the entries
-   before.  A damaged ordinal hides an entry but cannot lead beyond the fingerprints. */
+/* Locate the fingerprints of noted entries; accept the entries located before.  A damaged ordinal
+   hides an entry but cannot lead beyond the fingerprints. */
 static void locate_noted(struct search_probing *probing)
 {
     accept_located(probing);
@@ -114,7 +114,7 @@ static void measure_tags(struct search_probing *probing)
         struct search_tag_hits hits = {probing->tag_hits, 0, SEARCH_PENDING};
         if (search_is_done(probing, range->query))
             range->start = range->stop;
-        /* The hits have the numbers of ranges from the first on. */
+        /* Hits have indices of ranges that are counted from `range`. */
         size_t some = search_kernel->measure_tags(range, probing->range_count - finished, &hits);
         for (size_t i = 0; i < hits.count; i++)
             hits.list[i].range += (uint32_t)finished;
@@ -124,8 +124,8 @@ static void measure_tags(struct search_probing *probing)
     probing->range_count = 0;
 }
 
-/* Prefetch the ordinals of the hits that their table returns, which cannot be predicted.  The
-   ordinals are read later, many at a time. */
+/* Keep the hits that their table returns, and prefetch their ordinals.  Which hits are kept cannot
+   be predicted, and the ordinals are read later, many at a time. */
 static void keep_returned(struct search_probing *probing, const struct search_bucket *buckets,
                           const struct search_hits *hits)
 {
@@ -151,8 +151,8 @@ void search_measure_buckets(struct search_probing *probing, struct search_bucket
 {
     struct search_hits hits = {probing->hits, 0, SEARCH_HITS};
 
-    /* If some matches are enough, measure few keys before asking whether one of them was a match.
-        Ordinals are not waited for: they are read when the next buckets are measured. */
+    /* If a few matches are enough, measure few keys before looking for matches among them. Do not
+       wait for their ordinals: they are read when the next buckets are measured. */
     if (probing->done != NULL) {
         hits.capacity = 2 * SEARCH_HITS_MIN;
         accept_pending(probing);
@@ -219,8 +219,7 @@ void search_add_crowd(struct search_probing *probing, const struct search_column
         measure_crowd(probing);
 }
 
-/* The middle goes to the second-level cache, where it does not displace the ends of other
-   buckets. */
+/* The middle goes to the second-level cache, where it does not evict the ends of other buckets. */
 void search_fetch_long(const struct search_column *column, struct search_range range,
                        uint64_t *fetched)
 {
@@ -233,7 +232,7 @@ void search_fetch_long(const struct search_column *column, struct search_range r
     *fetched = range.start;
 }
 
-/* Prefetch the tags of a header, and measure them later. */
+/* Prefetch the tags of a header; they are measured later. */
 static void add_range(struct search_probing *probing, const struct search_probe *probe,
                       struct search_range range)
 {
@@ -358,7 +357,7 @@ void search_partition(const uint64_t *keys, size_t count, uint64_t *sorted, uint
     }
     for (size_t i = 0; i < count; i++)
         numbers[places[keys[i] >> (64 - bits)]++] = (uint32_t)i;
-    /* Reading from places all over memory costs less than writing there. */
+    /* Reading from random places in memory costs less than writing there. */
     for (size_t i = 0; i < count; i++)
         sorted[i] = keys[numbers[i]];
 }

@@ -1,4 +1,4 @@
-/* Sorting a few words where they are, by insertion: fewer steps than any other way has to begin. */
+/* Sorting a few words in place by insertion; setting up any other method would take longer. */
 #ifndef SIMDB_SEARCH_SORT_FEW_H
 #define SIMDB_SEARCH_SORT_FEW_H
 

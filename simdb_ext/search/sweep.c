@@ -12,11 +12,11 @@ struct pairs {
     size_t capacity;
 };
 
-/* The groups of keys with equal headers that are compared with each other. */
+/* Two groups of keys, each with equal headers, that are compared with each other. */
 struct groups {
-    uint64_t header; /* which bits of a key are its header */
-    uint64_t stop;    /* where the group of the current position ends */
-    uint64_t partner, partner_stop; /* the group with which it is compared */
+    uint64_t header; /* mask of the bits of a key that are its header */
+    uint64_t stop;    /* end of the group of the current position */
+    uint64_t partner, partner_stop; /* the group that it is compared with */
 };
 
 static inline uint64_t header_at(const struct search_sweep *sweep, const struct groups *groups,
@@ -25,8 +25,8 @@ static inline uint64_t header_at(const struct search_sweep *sweep, const struct 
     return sweep->keys[position] & groups->header;
 }
 
-/* Return the first position from `start` on whose header is above `header`, with doubling steps and
-   then halving ones. */
+/* Return the first position from `start` on whose header is above `header`: double the steps, then
+   halve them. */
 static uint64_t first_above(const struct search_sweep *sweep, const struct groups *groups,
                             uint64_t start, uint64_t header)
 {
@@ -49,8 +49,8 @@ static uint64_t first_above(const struct search_sweep *sweep, const struct group
     return stop;
 }
 
-/* Find the group that begins at `position`, or goes on there, and its partner.  Partners lie behind
-   their groups, so that each pair of groups is compared once. */
+/* Find the group of `position`, and its partner.  Partners follow their groups, so each pair of
+   groups is compared once. */
 static void enter_group(const struct search_sweep *sweep, struct groups *groups, uint64_t position)
 {
     uint64_t header = header_at(sweep, groups, position);
@@ -73,7 +73,7 @@ static void enter_group(const struct search_sweep *sweep, struct groups *groups,
         groups->partner_stop = first_above(sweep, groups, start, wanted);
 }
 
-/* Return whether the table reaches a pair whose keys differ so, and no earlier table does. */
+/* Return whether this table is the first that reaches a pair with this difference of keys. */
 static int is_reached_first(const struct search_sweep *sweep, uint64_t difference)
 {
     uint64_t mask = sweep->masks[sweep->table], original;
@@ -89,8 +89,8 @@ static int is_reached_first(const struct search_sweep *sweep, uint64_t differenc
     return search_is_reached(original, mask, flips);
 }
 
-/* Write the pairs of some hits.  Return 1 if all had room; else record the first without room in
-   `sweep` and return 0. */
+/* Write the pairs of some hits.  Return 1, or 0 if a pair had no room; then `sweep` records the
+   first such pair. */
 static int write_pairs(struct search_sweep *sweep, const struct search_bucket *buckets,
                        const struct search_hits *hits, struct pairs *pairs)
 {

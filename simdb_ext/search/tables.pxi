@@ -8,7 +8,7 @@ cdef unsigned checked_distance(object distance, str name) except? 0:
 
 
 cdef int take_flips_of_tables(object flips, int8_t *own, size_t count) except -1:
-    """Write the flips of each table to `own`, and return the most flips of any table."""
+    """Write the flips of each table to `own`; return the largest of them."""
     cdef size_t table = 0
     cdef int most = 0
     if isinstance(flips, int):
@@ -30,7 +30,7 @@ cdef int take_flips_of_tables(object flips, int8_t *own, size_t count) except -1
 
 
 cdef int grow(search_found *found, void *memory) except -1:
-    """Make room for all matches in `memory`, which has 20 bytes for each."""
+    """Give `found` room for all its matches: `memory` has 20 bytes for each."""
     found.ranks = <uint64_t *> memory
     found.queries = <uint32_t *> (found.ranks + 2 * found.count)
     found.capacity = found.count
@@ -38,12 +38,12 @@ cdef int grow(search_found *found, void *memory) except -1:
 
 
 cdef size_t segments_of(runs) except? 0:
-    """Return how many segments of fingerprints the tables of headers among `runs` have."""
+    """Return the number of segments of fingerprints in the tables of headers of `runs`."""
     return sum([len(table[4]) for run in runs for table in run if len(table) > 3])
 
 
 cdef uint32_t segment_bits_of(arrays) except? 0:
-    """Return log2 of the length of each array but the last; ValueError if it is no power of two."""
+    """Return log2 of the length of all arrays but the last; ValueError unless a power of two."""
     cdef uint64_t length = 1 << 32 if len(arrays) < 2 else len(arrays[0])
     if length == 0 or length & (length - 1) != 0:
         raise ValueError(f"segments have {length} entries, not a power of two")
@@ -67,7 +67,7 @@ cdef class Tables:
     cdef Memory memory
     cdef search_tables tables
     cdef bint is_small
-    cdef bint is_tagged  # a table of headers is among them
+    cdef bint is_tagged  # whether there is a table of headers
     cdef Tables like
 
     def __cinit__(self, masks, runs, delta, dead, windows=None, Tables like=None):
@@ -84,11 +84,11 @@ cdef class Tables:
             and self.tables.delta.count < 8192
 
     def over(self, delta, dead):
-        """Return the same runs with another delta and other tombstones."""
+        """Return tables of the same runs with another delta and other deleted documents."""
         return Tables(None, None, delta, dead, like=self if self.like is None else self.like)
 
     def leaving(self, dead):
-        """Return the same runs and delta with other tombstones."""
+        """Return tables of the same runs and delta with other deleted documents."""
         return Tables(None, None, None, dead, like=self)
 
     cdef int take_runs(self, masks, runs, windows) except -1:
@@ -136,7 +136,7 @@ cdef class Tables:
 
     cdef int take_fingerprints(self, object start, object arrays, search_column *column,
                                const uint64_t **segments) except -1:
-        """Set where the fingerprints of a table of headers are."""
+        """Fill in where the fingerprints of a table of headers are."""
         cdef uint64_t length, whole
         cdef size_t i
         column.first, column.stored, column.segments = start, 0, segments
@@ -192,7 +192,7 @@ cdef class Tables:
         return 0
 
     def lookup(self, queries, *, distance, flips, uint8_t first, after):
-        """Return stored fingerprints within `distance` whose header is reached in some table."""
+        """Return stored fingerprints within `distance` that some table reaches; each match once."""
         return self.run(queries, distance, flips, first, after, None, False)
 
     def probe(self, queries, levels, *, costs, theta, cap, distance, bint first, after, tables,
@@ -255,7 +255,7 @@ cdef class Tables:
 
     cdef int take_flips(self, search_volatility *volatility, const uint8_t *costs, object theta,
                         object cap, object tables, object header_bits) except -1:
-        """Set how the bits of all queries may flip."""
+        """Fill in which bits of the queries may flip, and at what cost."""
         volatility.is_ordered = theta is None
         if theta is None:
             theta = SEARCH_THETA_MAX
@@ -279,7 +279,7 @@ cdef class Tables:
         return 0
 
     cdef size_t limits_of_each(self, const search_volatility *volatility, bint first):
-        """Return how many limits a probe records for each query."""
+        """Return the number of limits that a probe records for each query."""
         if first or volatility.table_count == 1 or volatility.is_ordered:
             return 0
         return self.tables.run_count * self.tables.table_count
@@ -341,7 +341,7 @@ cdef class Tables:
         return sorted_rows(&found)
 
     def count_probes(self, levels, *, costs, theta, cap, tables, header_bits=None):
-        """Return how many headers `probe` would ask for, for each query, in the largest run."""
+        """Return the number of headers that `probe` would look up for each query: int64[m]."""
         cdef Views views = Views(3)
         cdef search_volatility volatility
         cdef size_t count = len(levels)
@@ -358,7 +358,7 @@ cdef class Tables:
         return result
 
     def scan(self, queries, *, distance, uint8_t first, after, judging=None):
-        """Return every stored fingerprint within `distance`; all of them are compared."""
+        """Return every stored fingerprint within `distance` of each query; all are compared."""
         self.check_keys()
         return self.run(queries, distance, 0, first, after, judging, True)
 
@@ -474,7 +474,7 @@ cdef class Tables:
 
 
 def lookup_bands(bands, keys, size_t most, dead=None):
-    """Return the ordinals uint32[n] of documents with one of these keys, one key in each band."""
+    """Return the ordinals, ascending, of documents whose key in any band b is keys[b]."""
     cdef list tables = list(bands)
     cdef Views views = Views(5)
     cdef search_filter filter

@@ -7,8 +7,8 @@
 
 enum {
     BLOCK = 64, /* vectors whose memory is fetched together */
-    TILE = 256, /* vectors that stay in the first-level cache while all queries pass */
-    REPEATED = 8 /* comparisons from which on unpacking one side pays */
+    TILE = 256, /* vectors that fit the first-level cache while all queries are compared */
+    REPEATED = 8 /* comparisons with one vector from which on unpacking it pays */
 };
 
 static const float LEAST = -2; /* below every similarity */
@@ -84,7 +84,7 @@ int search_offsets_divide(const int64_t *offsets, size_t count, size_t total)
     return offsets[0] == 0 && offsets[count] == (int64_t)total;
 }
 
-/* Return whether so many neighbours have the same vector on the left that unpacking it pays. */
+/* Return whether enough neighbours have the same vector on the left that unpacking it pays. */
 static int is_repeated(const uint8_t *const *lefts, size_t count)
 {
     size_t changes = 1;
@@ -94,7 +94,7 @@ static int is_repeated(const uint8_t *const *lefts, size_t count)
     return changes * REPEATED <= count;
 }
 
-/* Write the similarities of a block of pairs, with unpacked weights if that pays. */
+/* Write the similarities of a block of pairs; unpack weights if that pays. */
 static void weigh_block(const uint8_t *const *lefts, const uint8_t *const *rights, size_t count,
                         size_t width, int8_t *scratch, float *similarities)
 {
@@ -221,7 +221,7 @@ struct tile {
     size_t count;
 };
 
-/* Take the documents of a segment from `first` on that are not left out. */
+/* Fill a tile with the documents of a segment, from `first` on, that are not omitted. */
 static void fill_tile(const struct search_segment *segment, const struct search_filter *filter,
                       size_t width, uint64_t first, struct tile *tile)
 {
@@ -280,7 +280,7 @@ void search_scan_vectors(const struct search_vectors *vectors,
         }
     }
 }
-
+/* Offer the vectors of a tile to the best matches of one query. */
 /* Offer the vectors of a tile to the best of one query. */
 static void offer_tile(size_t width, const struct search_weights *weights, const struct tile *tile,
                        struct search_best *best)

@@ -1,19 +1,19 @@
 #include "vosh.h"
 
-/* Return the place of a set in the order, as one number: two would take branches, which cannot be
-   predicted.  Lower ranks are higher bits. */
+/* Return the place of a set in the order as one number, since comparing two numbers would take
+   branches that cannot be predicted.  Lower ranks are higher bits. */
 static inline __int128 place_of(const struct search_flip_set *set)
 {
     return (__int128)set->price * ((__int128)1 << 64) + (__int128)~set->ranks;
 }
 
-/* Return whether a set comes before another. */
+/* Return whether a set precedes another. */
 static inline int is_before(const struct search_flip_set *one, const struct search_flip_set *other)
 {
     return place_of(one) < place_of(other);
 }
 
-/* Place a set at `place` of the heap or further up, whose former sets move down. */
+/* Place a set at `place` of the heap or above it; sets in its way move down. */
 static void rise(struct search_flip_set *heap, size_t place, struct search_flip_set set)
 {
     while (place > 0 && is_before(&set, &heap[(place - 1) / 2])) {
@@ -23,7 +23,7 @@ static void rise(struct search_flip_set *heap, size_t place, struct search_flip_
     heap[place] = set;
 }
 
-/* Place a set at the top of a heap of `size` sets or further down, whose former sets move up. */
+/* Place a set at the top of a heap of `size` sets or below it; sets in its way move up. */
 static void sink(struct search_flip_set *heap, size_t size, struct search_flip_set set)
 {
     size_t place = 0, next;
@@ -45,18 +45,18 @@ size_t search_vosh_children(uint64_t parent, unsigned count, uint64_t *children)
     uint64_t others = ~(parent >> last);
     size_t found = 0;
 
-    /* The last rank moves on. */
+    /* One child moves the last rank to the next. */
     if (last > 64 - count)
         children[found++] = parent - ((uint64_t)1 << (last - 1));
-    /* Of the ranks before it, the last that is no neighbour of the next one moves on to it if
-       exactly one rank lies between the two; otherwise that set has another parent. */
+    /* The other moves the last earlier rank that is not next to its successor, if exactly one rank
+       lies between the two; otherwise the resulting set has another parent. */
     above = others == 0 ? 64 : last + (unsigned)__builtin_ctzll(others);
     if (above < 63 && (parent >> above & 3) == 2)
         children[found++] = parent - ((uint64_t)1 << above);
     return found;
 }
 
-/* Return the price of a child: it differs from its parent in one rank that moved to the next. */
+/* Return the price of a child: one rank of its parent moved to the next. */
 static int64_t price_of_child(const struct search_vosh *vosh, const struct search_flip_set *parent,
                              uint64_t child)
 {

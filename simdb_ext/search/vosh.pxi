@@ -1,7 +1,7 @@
 # VOSH, for `_search.pyx`.
 
 cdef class FlipSets:
-    """The sets of up to `distance` ranks, the cheapest first."""
+    """An iterator over sets of up to `distance` ranks, the cheapest set first (VOSH)."""
 
     cdef search_vosh_type vosh
     cdef Memory prices
@@ -44,12 +44,12 @@ cdef class FlipSets:
 
     @property
     def held(self):
-        """How many sets the heap holds."""
+        """Return the number of sets in the heap."""
         return self.vosh.size
 
 
 def flip_set_children(parent, unsigned count):
-    """Return the children of a set of ranks among the first `count` ranks, in the tree of VOSH."""
+    """Return the children of a set of ranks, below `count`, in the tree of VOSH."""
     cdef uint64_t children[2]
     cdef uint64_t ranks = 0
     cdef size_t found, i

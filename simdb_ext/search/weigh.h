@@ -1,8 +1,8 @@
 /* `weigh` and `weigh_pairs`: the cosine of a query and packed vectors.
 
-    A half q stands for the weight 2 q - 15. With a the weights of the query, the dot product is 2
-   sum(a q) - 15 sum(a) and the squared norm 4 sum(q (q - 15)) + 225 d in d dimensions. No sum of 16
-   bits overflows: a product is at most 450, and six of them are added. */
+   A half q encodes the weight 2 q - 15.  If a are the weights of the query, the dot product is 2
+   sum(a q) - 15 sum(a).  The squared norm in d dimensions is 4 sum(q (q - 15)) + 225 d.  No sum of
+   16 bits overflows: a product is at most 450, and six of them are added. */
 #ifndef SIMDB_SEARCH_WEIGH_H
 #define SIMDB_SEARCH_WEIGH_H
 
@@ -34,7 +34,7 @@ static inline int32_t dot_of_pair(size_t width, int32_t products)
 
 #if VECTORS_X86
 
-/* Return the sums of both vectors, as (dot, norm, dot, norm). */
+/* Return the sums of both vectors as (dot, norm, dot, norm). */
 static inline __m128i fold(__m256i dots, __m256i norms)
 {
     __m256i both = _mm256_hadd_epi32(dots, norms);
@@ -43,8 +43,7 @@ static inline __m128i fold(__m256i dots, __m256i norms)
     return _mm_hadd_epi32(halves, halves);
 }
 
-/* Return 32 bytes; if only `left` bytes are there, the others are 0, which adds nothing to any
-   sum. */
+/* Return 32 bytes.  If only `left` bytes exist, the rest are 0, which add nothing to any sum. */
 static inline __m256i bytes(const uint8_t *place, size_t left)
 {
     uint8_t rest[32] = {0};
@@ -55,7 +54,7 @@ static inline __m256i bytes(const uint8_t *place, size_t left)
     return _mm256_loadu_si256((const __m256i *)rest);
 }
 
-/* Return 2 a b - 15 a - 15 b of half bytes, added in pairs; the next function, a (a - 15). */
+/* Return 2 a b - 15 a - 15 b of half bytes, added in pairs; the next function: a (a - 15). */
 static inline __m256i dots_of_pair(__m256i left, __m256i right)
 {
     const __m256i half = _mm256_set1_epi8(15);
@@ -171,8 +170,7 @@ struct halves {
     int8x16_t low, high;
 };
 
-/* Split 16 bytes; if only `left` bytes are there, the others are 0, which adds nothing to any
-   sum. */
+/* Split 16 bytes.  If only `left` bytes exist, the rest are 0, which add nothing to any sum. */
 static inline struct halves halves_at(const uint8_t *place, size_t left)
 {
     uint8_t rest[16] = {0};
@@ -190,7 +188,7 @@ static inline struct halves halves_at(const uint8_t *place, size_t left)
     };
 }
 
-/* Return the sums of four products each: of the lanes of the low and of the high halves. */
+/* Return sums of four products each: of the lanes of the low and the high halves. */
 static inline int16x8_t products(struct halves halves, int8x16_t low, int8x16_t high)
 {
     int16x8_t sums = vmull_s8(vget_low_s8(halves.low), vget_low_s8(low));

@@ -1,14 +1,14 @@
-/* `weigh` and `weigh_pairs`, sixteen vectors or eight pairs at a time, by products of VNNI.
+/* `weigh` and `weigh_pairs`, sixteen vectors or eight pairs at a time, with products of VNNI.
 
-   Both sums of 64 bytes fit into one 32-bit lane, 65536 dot + norm: |dot| is at most 128 * 225,
-   norm is from -128 * 56 to 0.  So one tree of additions sums up sixteen vectors. */
+   Both sums of 64 bytes fit into one 32-bit lane as 65536 dot + norm.  The size of dot is at most
+   128 * 225, and norm is from -128 * 56 to 0.  So one tree of additions sums up sixteen vectors. */
 #ifndef SIMDB_SEARCH_WEIGH_AVX512_H
 #define SIMDB_SEARCH_WEIGH_AVX512_H
 
 #include "kernel.h"
 #include "vector.h"
 
-/* Return both sums of the bytes at `place` that are `inside`, spread over all lanes. */
+/* Return both sums, in each lane, of the bytes at `place` in the mask `inside`. */
 static inline __m512i sums(const int8_t *low_weights, const int8_t *high_weights,
                                 const uint8_t *place, __mmask64 inside)
 {
@@ -69,8 +69,7 @@ static inline void store(const struct search_weights *query, size_t width,
     _mm512_mask_storeu_ps(similarities, (__mmask16)((1u << some) - 1), _mm512_castpd_ps(both));
 }
 
-/* Return the sums of four vectors in each quarter, with the first vector in place of those beyond
-   `some`. */
+/* Return the sums of four vectors in each quarter; the first replaces vectors beyond `some`. */
 VECTOR_INLINE __m512i four_sums(const int8_t *low, const int8_t *high,
                                           const uint8_t *const *places, size_t some,
                                           size_t offset, __mmask64 inside)
@@ -121,7 +120,7 @@ VECTOR_INLINE void weigh_width(const struct search_weights *query,
 static void weigh(const struct search_weights *query, const uint8_t *const *places,
                          size_t count, size_t width, float *similarities)
 {
-    /* Compiled once more for the usual width, with its loop and mask worked out. */
+    /* Compiled separately for the usual width, which makes its loop and mask constants. */
     if (width == 64)
         weigh_width(query, places, count, 64, similarities);
     else
