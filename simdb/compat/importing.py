@@ -119,7 +119,7 @@ def import_datasketch(
         with database.open(directory, "x", options=options, durability="process") as made:
             return made.insert_many(found.keys, signatures)
 
-    # Raise for keys that cannot be stored before a database is made.
+    # Before a database is made, raise for keys that cannot be stored.
     EncodedIds(found.keys).check_distinct()
     signatures = form.signatures(found.values)
     count = made_beside(os.fsdecode(path), UNFINISHED, fill)

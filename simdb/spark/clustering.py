@@ -53,7 +53,7 @@ def drop_duplicates(
 ) -> Any:
     """Remove the near-duplicates from the rows of a DataFrame.
 
-    The search runs at once.  The result can be used wherever that of `df.dropDuplicates()` can.
+    The search runs at once.  Use the result like the result of `df.dropDuplicates()`.
 
     Parameters
     ----------

@@ -187,7 +187,7 @@ def session(
     OptionError
         If PySpark or Java is missing, or PySpark is too old.
     InputError
-        If a task fails; with the message of its error.
+        If a task fails; its message is that of the task.
     """
     functions()
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:

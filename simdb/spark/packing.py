@@ -206,7 +206,7 @@ def _hashes(rows: U8) -> I64:
 
 
 def can_narrow(plan: PairsPlan) -> bool:
-    """Return whether a plan uses bands, at most the bits of a mask."""
+    """Return whether a plan uses bands, no more than a mask has bits."""
     return isinstance(plan.exchange, ByBands) and plan.exchange.bands.table_count <= BANDS_MAX
 
 

@@ -41,7 +41,7 @@ FEATURE_BYTES = 1 << 15
 # less.
 TEXT_DOCUMENTS = 1024
 TEXT_BYTES = 1 << 16
-# Blocks are joined at the next opportunity if they are smaller on average by this factor.
+# Blocks are packed again when convenient if their mean size is smaller by this factor.
 SCATTERED = 8
 # No compression makes a text smaller by more than this factor.
 RATIO_MOST = 1 << 16

@@ -68,7 +68,7 @@ GROUP_READS, GROUP_WRITES = 0o040, 0o020
 # Even readers write to these.
 LOCKS = {LMDB_LOCK, PRESENCE_LOCK, WRITER_LOCK}
 LONGEST_PAUSE_SECONDS = 0.02
-# Passing the lock on costs a pause, so callers that wait for a shorter time do not ask for it.
+# Passing the lock on costs a pause, so callers only ask for it after this time.
 PATIENCE_SECONDS = 0.1
 # The next caller in line tries often, so that the lock is not idle for long.
 NEXT_PAUSE_SECONDS = 0.002

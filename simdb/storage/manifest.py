@@ -22,9 +22,10 @@ class RunInfo:
     `weighted_count` documents have a volatility vector; if it is 0, no vectors are stored.  Each
     cross-polytope table has `polytope_count` documents; if it is 0, none is stored.
 
-    `ids` is None if the table of ids has hashes.  Otherwise all ids are integers, described as a
-    row by `describe_ids` of the kernel, or () if they form no row.  Then there is no table of ids.
-    If documents have left the tables, a bitmap of them is stored instead.
+    `ids` is None if the table of ids has hashes as keys.  It is () if all ids are integers in no
+    regular row: then the table has no keys.  Otherwise it is the row of the ids, see `describe_ids`
+    of the kernel.  Then there is no table of ids, only a bitmap of the documents that left the
+    tables, if any.
 
     `sums`: the checksums of the entries of each table, 8 bytes little-endian, first of the table of
     ids (if it has keys), then of the tables of keys.  Runs of older versions have none.

@@ -12,8 +12,8 @@ merge.
 The order of the steps is fixed.  First, for the table of ids and then for each table of keys: its
 ordinals, its keys, and its directory.  Then, for each segment: all columns except states and
 vectors, and then the vectors.  Last, the states of all segments.  So a run without states is known
-to be unfinished even if the manifest is lost.  The first step drops the documents that are deleted
-at that time from the tables.  Later steps read this from the ordinals that it wrote.
+to be unfinished even if the manifest is lost.  The first step decides which documents leave the
+tables: those deleted at that time.  Later steps learn this from the ordinals that it wrote.
 
 The manifest has a checksum of the entries of each table, independent of their order.  So a merge
 can verify what it read before it stores a value, and a check reads a table only once.
@@ -56,9 +56,9 @@ from simdb.storage.table import (
 )
 from simdb.storage.tombstones import Bitmap, live_ordinals, with_room
 
-# Part of a column that a thread copies; less is not worth a thread.
+# Bytes of a column that a thread copies at a time; fewer are not worth a thread.
 COPIED_BYTES = 1 << 21
-# Entries of a range that is merged; it stays in the cache from pair to pair.
+# Entries of all tables in a range of keys, few enough to remain in the cache from pair to pair.
 RANGE_ENTRIES = 1 << 16
 
 

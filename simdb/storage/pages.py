@@ -325,7 +325,7 @@ class _Walk:
         return count
 
     def _check_order(self, number: int, name: str, keys: list[bytes], high: bytes | None) -> None:
-        """Raise Damage unless the first two `keys` do not descend and the others ascend.
+        """Raise Damage unless `keys` ascend; only the first two may be equal.
 
         In other trees LMDB survives unordered keys, and simdb notices them when it reads the
         values.  In the tree of free pages it does not.

@@ -405,8 +405,8 @@ def encoded_column(
 ) -> Stored:
     """Return the stored form of a column of segment `at` of run `number`.
 
-    `may_be_even`: allow the short form of evenly spaced numbers.  It is not allowed if old versions
-    may read the database that know neither this form nor header tables or packed ids.
+    `may_be_even`: allow the short form of evenly spaced numbers.  It must be false if old versions
+    may read the database that know neither this form nor header tables nor packed ids.
     """
     name, array = layout.column_name(column), segment.columns[column]
     key, short = layout.segment_key(number, column, at), None

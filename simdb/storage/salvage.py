@@ -131,7 +131,7 @@ class Remains:
         return max(sound, key=lambda each: each.progress, default=newest)
 
     def _take_lost(self, found: "_Commit") -> None:
-        """Collect the values below damaged pages, and the whole values in them."""
+        """Collect the values below damaged pages, and the undamaged values on them."""
         for number in np.flatnonzero(~(found.is_used | found.is_listed)).tolist():
             for key, flags, size, at in self._whole_nodes(number):
                 if flags & pages.SUB_TREE:
@@ -244,7 +244,10 @@ class _Commit:
                 )
 
     def content(self, flags: int, size: int, at: int, *, is_value: bool = True) -> Any:
-        """Return the data of a node at offset `at` of the file; `is_value`: as a simdb value."""
+        """Return the data of a node at offset `at` of the file.
+
+        `is_value`: the data must be a value of simdb; otherwise the commit counts as torn.
+        """
         content, page_bytes = self._remains.content, self._remains.page_bytes
         if not flags & pages.BIG_DATA:
             return bytes(content[at : at + size])

@@ -38,7 +38,7 @@ Put = Callable[[bytes, bytes, Any], None]
 SUM_STOP = 1 << 64
 NO_DIRECTORY = np.empty(0, np.uint32)
 ENTRY_BYTES = 12  # a key and an ordinal
-# The cache holds this number of entries while they are summed.
+# Entries that are summed at a time, few enough for the cache.
 PART_ENTRIES = 1 << 16
 # A wider directory would cost more memory than the time it saves is worth.
 HEADER_BITS_MAX = 28

@@ -14,7 +14,7 @@ from simdb.core.dtypes import I64, Array
 from simdb.core.errors import InputError
 from simdb.jobs import decided_in_order
 
-# Pending links are joined once there are this number of them, and at least one for each known id.
+# Pending links are joined when they reach this number and the number of known ids.
 PENDING_LEAST = 1 << 16
 IDS_MAX = 2**32 - 1
 

@@ -85,7 +85,7 @@ class PartPairs:
         Positions of the two rows of each pair.  Within one set of rows, left is below right.
         Between two sets, left is a position in the first and right in the second.
     distance : ndarray of uint8, shape (k,)
-        The number of bits that differ; uint16 for hashes that have not 64 bits.
+        The number of bits that differ; uint16 for hashes of another length than 64 bits.
     similarity : ndarray of float32, shape (k,)
         The similarity; NaN if the rows are fingerprints or hashes alone.
     """
@@ -186,8 +186,8 @@ class PairsPlan:
         ----------
         sketches : Fingerprints, Signatures or ndarray
             The documents.  For a plan by distance alone, an array also serves: uint64[n], or
-            uint8[n, bits / 8] for hashes that have not 64 bits.  Documents without features match
-            nothing, so remove them first (`is_empty`).
+            uint8[n, bits / 8] for hashes of another length than 64 bits.  Remove documents without
+            features first (`is_empty`), since they match nothing.
 
         Returns
         -------
@@ -330,7 +330,7 @@ class PairsPlan:
 
     @property
     def cell_documents(self) -> int:
-        """Size above which a part is cut into cells, far above that of most parts, in documents."""
+        """Number of documents above which a part is cut into cells, far above the usual size."""
         if isinstance(self.exchange, ByHashes) and self.part_count == 1:
             return CHUNK_HASHES
         mean = self.copies * self.documents / self.part_count
@@ -481,8 +481,7 @@ def exact_similarities(
     left, right : ndarray of int64, shape (k,)
         The positions in `texts` of the two texts of each pair.
     sketch : Simhash or Minhash, optional
-        The sketch that estimates the similarity, which decides about features and their weights;
-        `Simhash()` if not given.
+        The sketch, which decides the features and their weights; `Simhash()` if not given.
 
     Returns
     -------
@@ -538,7 +537,7 @@ def _options_of(options: Any, similarity: float | None, recall: float | None) ->
 
 
 def _part_bits(tables: int, tasks: int, documents: float) -> int:
-    """Return the logarithm of the number of parts of each table, to base 2."""
+    """Return the base-2 logarithm of the number of parts of each table."""
     wanted = max(PARTS_OF_TASK * tasks / tables, 2 * documents / CELL_DOCUMENTS, 1)
     return min(math.ceil(math.log2(wanted)), PART_BITS_MAX)
 
@@ -731,7 +730,8 @@ class ByHashes(_ByTables):
     """An exchange by blocks of bits that misses no pair of hashes within a distance.
 
     Two hashes of a pair agree in at least one of `distance` + 1 blocks, and each table has one of
-    these blocks.  A single part has all hashes.  A part is searched like a database.
+    these blocks.  If there is only one part, it has all hashes.  A part is searched like a
+    database.
     """
 
     sketch: Bits
@@ -921,7 +921,7 @@ def similar_pairs(
 def _compared(
     vectors: U8, bits: U64, similarity: float, recall: float, threads: int
 ) -> Iterator[database.Couples]:
-    """Yield similar pairs, found by comparing every two vectors."""
+    """Yield similar pairs by comparing every two vectors."""
     limit, firm = (
         each(min(similarity, 1.0), 1.0 - recall) for each in (plan.odd_distance, plan.firm_distance)
     )
@@ -938,7 +938,7 @@ def _compared(
 def _looked_up(
     vectors: U8, similarity: float, floor: float, recall: float, threads: int
 ) -> Iterator[database.Couples]:
-    """Yield similar pairs, found by looking up every vector; one side must find the other."""
+    """Yield similar pairs by looking up every vector; either side of a pair may find it."""
     width = polytope_header_bits(len(vectors))
     threshold = plan.universal(
         similarity, plan.table_share(recall), width=width, tables=TABLES, costs=plan.EITHER
