@@ -257,7 +257,7 @@ def grouped(labels: U32, places: U32 | None = None, *, threads: int = 1) -> tupl
 
 
 def labels_of(numbers: U32) -> U32:
-    """Return the lowest ordinal with the number of each ordinal, itself for 0: uint32[n]."""
+    """Return for each ordinal the lowest one with its number, or itself if that is 0: uint32[n]."""
     members = np.flatnonzero(numbers)
     _, firsts, group = np.unique(numbers[members], return_index=True, return_inverse=True)
     labels = np.arange(len(numbers), dtype=np.uint32)

@@ -246,7 +246,7 @@ def whole_table(state: State, number: int) -> Table:
 def as_pairs(state: State, couples: Couples, *, is_exact: bool = False) -> PairArrays:
     """Return `couples` with ids in place of ordinals; each id is decoded once.
 
-    `is_exact`: similarities are exact, instead of estimates in their stored form.
+    `is_exact`: the similarities are exact, not stored estimates.
     """
     ordinals, positions = np.unique(
         np.concatenate([couples.left, couples.right]), return_inverse=True

@@ -107,8 +107,8 @@ def search(
 def as_matches(state: State, rows: Rows, *, verification: Verification | None = None) -> Matches:
     """Return `rows` as the user gets them: ids are copied now and decoded when first used.
 
-    `verification`: counts of decisions by texts.  With it, similarities are exact instead of
-    estimates in their stored form.
+    `verification`: counts of decisions by texts.  With it, the similarities are exact, not stored
+    estimates.
     """
     is_exact, scale = verification is not None, state.scale
     identifiers = state.identifiers(rows.ordinals)

@@ -122,7 +122,7 @@ def planned_for(
 
 
 class _Counts(NamedTuple):
-    """Numbers of documents: all, without features, without weights; the content of the first."""
+    """Numbers of documents: all, without features, without weights; `content`: see `Sketches`."""
 
     document_count: int
     empty_count: int

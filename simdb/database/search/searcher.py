@@ -184,7 +184,7 @@ def merged_matches(
 ) -> Matches:
     """Merge the matches of `count` queries in all states; `parts`: of each state, in order.
 
-    `by_similarity` bool[count]: whether similarity ranks the matches of each query, or distance;
+    `by_similarity` bool[count]: whether similarity, not distance, ranks the matches of each query;
     None if containment does.  `limit`: the most matches of each query, as in each part.
     `left_out`: the ordinal of each query, if queries are stored documents.
     """

@@ -446,7 +446,7 @@ class CutTables:
         for mask in self._masks:
             keys = np.empty_like(words)
             kernel.permute(words, mask, keys)
-            table = sorted_table(keys, ordinals)  # with one thread, as others may wait
+            table = sorted_table(keys, ordinals)  # in one thread: others may wait for it
             found.append(make_table(table.keys, table.ordinals, width, is_sorted=True))
         return found
 

@@ -29,7 +29,7 @@ from simdb.storage import NO_DOCUMENTS, DeltaView, Source, header_bits, make_tab
 # Pairs are compared in groups whose signatures fit into the cache.
 COMPARED_BYTES = 1 << 20
 
-# From this number of queries on the delta is sorted; fewer are compared with all of the delta.
+# From this number of queries on, the delta is sorted; fewer queries are compared with all of it.
 SORTING_QUERIES = 64
 # If any one match suffices, this number of documents with one key is tried before all of them.
 TRIED = 64

@@ -125,7 +125,7 @@ class Store:
         # The maintained clusters as the last write transaction of this process left them, with the
         # number of that transaction and the generation of the map.
         self.membership: tuple[tuple[int, int], storage.Membership] | None = None
-        # The unfinished merge in memory, as that transaction left it, with the same numbers.
+        # The unfinished merge in memory, with the numbers of the same transaction.
         self.merging: tuple[tuple[int, int], merges.Merging] | None = None
         # The codes of fields of the newest state that was asked for them.
         self._codes: tuple[int, storage.FieldCodes] | None = None

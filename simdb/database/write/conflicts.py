@@ -259,8 +259,8 @@ class Conflicts:
 def _distances(given: Sketches, stored: Sketches, *, is_wide: bool) -> Array:
     """Return the number of bits in which each document differs from the stored one with its id.
 
-    `is_wide`: they are hashes, stored whole in their vectors.  Bits of a document without features
-    mean nothing, so it differs from any other document in all of them.
+    `is_wide`: the documents are hashes, stored whole in their vectors.  Bits of a document without
+    features mean nothing, so it differs from any other document in all of them.
     """
     distances: Array
     if is_wide:

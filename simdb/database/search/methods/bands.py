@@ -98,7 +98,7 @@ def joining(
 
 
 def _compared(state: State, criterion: Criterion, band: int, left: U32, right: U32) -> Couples:
-    """Return the matching pairs, of documents with one key of a band, that share no earlier band.
+    """Return the matching pairs of documents with one key of a band, if they share no earlier band.
 
     Pairs that share an earlier band were compared there.
     """
