@@ -30,7 +30,9 @@ TERMINATED = 128 + signal.SIGTERM
 # Rows per table: column widths depend on all rows of a table, which are held in memory.
 TABLE_ROWS = 200
 CELL_CHARACTERS_MAX = 120
-SENTENCES = ("reason", "note")  # fields that are shown whole
+# Fields that are shown whole: of one row, and of the rows of --show.
+SENTENCES = ("reason", "note")
+TEXTS = ("text", "match_text", "left_text", "right_text")
 LISTED = 5
 # The members of a group, each on a line of its own: ids of files are long.
 MEMBERS = ("ids", "duplicates")
@@ -220,8 +222,11 @@ def _print_table(rows: Sequence[Row], columns: Sequence[str]) -> None:
 
 
 def _cell_in(row: Row, name: str) -> str:
-    # The documents of a group are cells already, some of them of two lines.
-    return row[name] if name == GROUP_COLUMNS[-1] else cell(row.get(name))
+    """Return the cell of a row; --show says how much of a text is shown."""
+    value = row.get(name)
+    if name == GROUP_COLUMNS[-1]:  # these are cells already, some of two lines
+        return str(value)
+    return plain(value) if value and name in TEXTS else cell(value)
 
 
 def _group_lines(row: Row) -> Iterator[Row]:
@@ -243,7 +248,7 @@ def _group_lines(row: Row) -> Iterator[Row]:
 def _titled(id: Any, row: Row, indent: str) -> str:
     """Return the id of a document, with its text on the next line if the row has it."""
     text = row.get("text")
-    return indent + cell(id) + (f"\n{indent}{INDENT}{cell(text)}" if text else "")
+    return indent + cell(id) + (f"\n{indent}{INDENT}{plain(text)}" if text else "")
 
 
 def _flat(row: Row) -> Iterator[tuple[str, Any]]:

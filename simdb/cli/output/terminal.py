@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from rich import progress as bars
-from rich.console import Console
+from rich.console import Console, Group
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -59,8 +60,14 @@ def print_table(columns: Iterable[tuple[str, bool]], rows: Iterable[Sequence[str
     for name, is_number in columns:
         table.add_column(name, overflow="fold", justify="right" if is_number else "left")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*map(_hanging, row))
     Console().print(table)
+
+
+def _hanging(cell: str) -> Group:
+    """Return a cell whose long lines go on below their first word, not below the margin."""
+    lines = [(line, line.lstrip()) for line in cell.split("\n")]
+    return Group(*(Padding(Text(own), (0, 0, 0, len(line) - len(own))) for line, own in lines))
 
 
 def print_fields(fields: Iterable[tuple[str, str]]) -> None:

@@ -146,6 +146,19 @@ def test_a_group_takes_a_line_for_each_of_its_first_members(show):
     ]
 
 
+def test_a_text_is_shown_as_far_as_it_was_asked_for_below_its_first_word(show):
+    terminal, text = show(), " ".join(f"word{at}" for at in range(30))
+    group = {"representative": "a", "size": 2, "text": text, "duplicates": []}
+
+    print_rows([group], ("representative", "text", "size", "duplicates"))
+    print_rows([{"id": "a", "text": text}], ("id", "text"))
+
+    lines = terminal.getvalue().splitlines()
+    shown = " ".join(" ".join(lines).split())
+    assert [line[:12] for line in lines[2:4]] == [" " * 8 + "word"] * 2
+    assert shown.count(text) == 2
+
+
 def test_a_long_id_of_a_group_has_the_whole_width(show):
     terminal = show()
     path = "folder/" * 9 + "name.txt"
