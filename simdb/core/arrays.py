@@ -506,7 +506,7 @@ def column_of(batch: Any, name: str) -> Any:
     names = getattr(getattr(batch, "schema", None), "names", [])
     if name not in names:
         raise InputError(
-            f"a batch of Database.sketches has a column {name!r}, and this has"
+            f"a batch of Database.sketches must have a column {name!r}, got"
             f" {', '.join(map(repr, names)) or describe(batch)}"
         )
     column = batch.column(name)

@@ -80,7 +80,7 @@ def lose_of(rule: Any, lose: Any = 0) -> int | None:
     """Return the number of word 3-grams that a rule lets a document lose; None without a limit."""
     one_of("rule", rule, RULES)
     if lose and rule != CONTAINED:
-        raise OptionError("lose= counts the word 3-grams of rule='contained'; give both")
+        raise OptionError("lose= works only with rule='contained'; give both")
     return whole("lose", lose, 0, 1 << 30) if rule == CONTAINED else None
 
 
@@ -136,8 +136,8 @@ def tag_weights(name: str, value: Any) -> tuple[str, ...]:
     tags = {each[1] for each in found if each is not None}
     if None in found or len(tags) < len(given):
         raise OptionError(
-            f"{name} must give tags of HTML whole numbers from 1 to 999, each a tag and its number"
-            f" with an equals sign between them, or a map, got {shown(value)}"
+            f"{name} must be a dict of HTML tags and whole numbers from 1 to 999, or words such as"
+            f" 'h1=2', got {shown(value)}"
         )
     return given
 

@@ -151,7 +151,7 @@ def known_encoding(name: str, *, is_hashes: bool = False) -> str:
             f"no text encoding is called {shown(name)}; use for example utf-8 or latin-1"
         ) from error
     if is_hashes and without_mark(canonical) != UTF8:
-        raise OptionError(f"encoding={name!r} is that of texts, and hashes have none; leave it out")
+        raise OptionError(f"encoding={name!r} is for texts, and hashes have none; leave it out")
     return UTF8_MARKED if canonical == UTF8 else canonical
 
 
@@ -318,7 +318,7 @@ def digits_of(document: str | bytes, form: str) -> str:
         try:
             document = b64decode(plain + "=" * (-len(plain) % BASE64_GROUP), validate=True)
         except ValueError as error:
-            raise InputError(f"no base64 ({error}); correct {document!r:.80}") from error
+            raise InputError(f"invalid base64 ({error}); correct {document!r:.80}") from error
     return document.hex()
 
 

@@ -283,7 +283,7 @@ class Signatures:
         rows = fixed_rows(column_of(batch, "signature"))
         if len(rows) and rows.shape[1] != sketch.vector_bytes:
             raise InputError(
-                f"signatures of {sketch} have {sketch.vector_bytes} bytes, and these"
+                f"signatures of {sketch} have {sketch.vector_bytes} bytes, but these have"
                 f" {rows.shape[1]}; give the sketch of their database"
             )
         rows = rows.reshape(-1, sketch.vector_bytes)

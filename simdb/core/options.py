@@ -309,10 +309,10 @@ class Simhash(TextSketch):
         whole("vector_length", self.vector_length, 0, VECTOR_LENGTH_MAX)
         one_of("dimensions", self.dimensions, DIMENSIONS)
         if self.unit == "moz" and (self.weighting != "tf" or self.dimensions != 64):
-            raise OptionError("unit='moz' has weighting='tf' and dimensions=64 only")
+            raise OptionError("unit='moz' works only with weighting='tf' and dimensions=64")
         if self.unit == "moz" and (self.lowercase or self.clean or self.seed):
             raise OptionError(
-                "unit='moz' has lowercase=False, clean=False and seed=0 only",
+                "unit='moz' works only with lowercase=False, clean=False and seed=0",
                 python="use Simhash.moz()",
                 command="use --preset moz",
             )
@@ -469,7 +469,7 @@ class Bits(TextSketch):
         """Raise OptionError for an impossible value."""
         for each in fields(TextSketch):
             if getattr(self, each.name) != each.default:
-                raise OptionError(f"{each.name}= is of texts, and these are hashes; leave it out")
+                raise OptionError(f"{each.name}= is for texts, and these are hashes; leave it out")
         if is_whole(self.bits, HASH_BITS_STEP, HASH_BITS_MOST):
             object.__setattr__(self, "bits", int(self.bits))
         whole("bits", self.bits, HASH_BITS_STEP, HASH_BITS_MOST)
@@ -480,8 +480,8 @@ class Bits(TextSketch):
         order = tuple(map(int, self.order))
         if sorted(order) != list(range(self.bits)) or self.bits == FINGERPRINT_BITS:
             raise OptionError(
-                f"order must have each number below {self.bits} once, and hashes of"
-                f" {FINGERPRINT_BITS} bits have none; got {shown(self.order)}"
+                f"order must have each number below {self.bits} once (hashes of {FINGERPRINT_BITS}"
+                f" bits have no order), got {shown(self.order)}"
             )
         object.__setattr__(self, "order", order)
 
@@ -665,8 +665,8 @@ class Options:
             self._check_passages()
         if self.features and self.sketch.unit == "moz":
             raise OptionError(
-                "features=True needs features that are stored, and those of unit='moz' are windows"
-                " of a hash; use another unit=, or leave features= out"
+                "features=True cannot store the features of unit='moz', which are windows of a"
+                " hash; use another unit=, or leave features= out"
             )
         if self.keep_clusters == BY_SIMILARITY and not self.has_similarities:
             raise OptionError(

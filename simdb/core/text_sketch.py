@@ -84,7 +84,7 @@ class TokenHash:
         checks = {"".join(f"{cls('', given)(token):016x}" for token in CHECKED) for _ in range(2)}
         if len(checks) > 1:
             raise OptionError(
-                f"hash must return the same for the same token, {shown(given)} does not"
+                f"hash must return the same number for the same token, but {shown(given)} does not"
             )
         return cls(checks.pop(), given)
 
@@ -94,7 +94,7 @@ class TokenHash:
             raise OptionError(
                 "fingerprints were made with a hash function of yours, which a database does not"
                 " store; give it again, options=simdb.Options(sketch=simdb.Simhash(hash=...)), or"
-                " insert and ask for fingerprints that simdb.fingerprints has made with it"
+                " use fingerprints that simdb.fingerprints has made with it"
             )
         value = self.function(token)
         if not is_whole(value, 0, ALL_BITS):

@@ -116,8 +116,8 @@ def _checked(probabilities: Sequence[float] | npt.NDArray[np.floating]) -> list[
         raise InputError(f"probabilities must have one dimension, not the shape {array.shape}")
     if len(array) > FINGERPRINT_BITS:
         raise InputError(
-            f"there are probabilities of {len(array)} bits, and a fingerprint has at most"
-            f" {FINGERPRINT_BITS}; give those of the bits that may flip"
+            f"there are probabilities of {len(array)} bits, but a fingerprint has at most"
+            f" {FINGERPRINT_BITS}; give only bits that may flip"
         )
     wrong = np.flatnonzero(~((array >= 0.0) & (array <= 1.0)))
     if len(wrong):

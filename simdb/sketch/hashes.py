@@ -309,5 +309,5 @@ def _fault_of_text(digits: str, bits: int) -> str:
     is_base64 = BASE64.fullmatch(digits) and len(digits.rstrip("=")) == -(-bits // 6)
     remedy = "; if it is base64, give base64.b64decode(text), or --base64" if is_base64 else ""
     # Commands count messages with an equal beginning, up to here.
-    fault = f"no hexadecimal text; {other[0]!r} is no such digit"
+    fault = f"not hexadecimal text; {other[0]!r} is not a hexadecimal digit"
     return f"{fault}, and a hash of {bits} bits has {bits // 4}{remedy}"

@@ -355,7 +355,7 @@ def _check_tokens(documents: Sequence[Sequence[Any]], start: int) -> None:
                 f"document {at} is a list of texts, such as {shown(tokens[0])}: a list or tuple is"
                 " one document, of tokens, and each text would count as one word. Give the text"
                 " itself; many texts go to a verb for many, such as query_many, insert_many or"
-                " simdb.fingerprints. In tokens that are meant, such as names, join the words by _"
+                " simdb.fingerprints. If these are tokens, such as names, join their words by _"
             )
 
 

@@ -440,7 +440,7 @@ class ReadySketcher:
             return self._of_weights(bits, weights, is_query, range(start, start + len(bits)))
         if vectors is not None:
             raise InputError(
-                f"the vectors have {vectors.shape[1]} bytes, and documents here have"
+                f"the vectors have {vectors.shape[1]} bytes, but documents here have"
                 f" {vector_form.width(self._dimensions)}; make them with"
                 f" dimensions={self._dimensions}, or give their weights"
             )
@@ -600,6 +600,6 @@ def check_content(known: int, sketches: arrays.Sketches) -> None:
             for each in (known, given)
         ]
         raise InputError(
-            f"the first document was {kinds[0]}, and this is {kinds[1]}, which is similar to none"
-            " of them; keep such documents in a database of their own"
+            f"the first document was {kinds[0]}, and this is {kinds[1]}; they are never similar,"
+            " so keep them in separate databases"
         )

@@ -59,8 +59,8 @@ class WordOrder:
         if sketch.tokeniser or sketch.markup != "none":
             what = "tokeniser" if sketch.tokeniser else "markup"
             raise OptionError(
-                f"{what}={getattr(sketch, what)!r}: what it makes of a text has no place in it;"
-                " apply it to the texts first"
+                f"{what}={getattr(sketch, what)!r} makes words without a place in the text; apply"
+                " it to the texts first"
             )
         self._sketch, self._is_marked = sketch, marked
         self._cleaning, self._is_spelled = cleaning_of(sketch), sketch.is_normalised_in_python
@@ -156,9 +156,8 @@ class Winnower(WordOrder):
             for position, document in enumerate(documents, start):
                 if not isinstance(document, str):
                     raise InputError(
-                        f"document {position} is no text but {describe(document)}, and passages"
-                        " are of words: give str or bytes, or use a database without"
-                        " Options(passages=True)"
+                        f"document {position} is {describe(document)}, but passages need texts;"
+                        " give str or bytes, or use a database without Options(passages=True)"
                     )
         return super().words(documents, errors=errors, start=start)  # type: ignore[arg-type]
 

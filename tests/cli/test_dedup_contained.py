@@ -64,7 +64,7 @@ def test_without_the_rule_nothing_is_counted_that_could_be_lost(simdb_run):
     ran = simdb_run("dedup", "texts.jsonl", "--lose", "1")
 
     assert ran.code == 2
-    assert "--lose counts the word 3-grams of --rule contained; give both" in ran.notes
+    assert "--lose works only with --rule contained; give both" in ran.notes
 
 
 def test_the_usual_threshold_is_that_of_sets_whatever_the_sketch_weighs(run):

@@ -497,11 +497,11 @@ def test_nothing_is_written_if_no_text_is_a_hash(name, stored):
     raised = stored(*ALL_BAD[name], "--text-field", "pdq", "--on-error", "raise")
 
     assert (ran.code, ran.output) == (2, "")
-    assert "bad.jsonl:1: no hexadecimal text; 'z' is no such digit" in ran.notes
+    assert "bad.jsonl:1: not hexadecimal text; 'z' is not a hexadecimal digit" in ran.notes
     assert "bad.jsonl:2: hexadecimal text of 2 digits" in ran.notes
     assert "all 2 files or records had to be skipped" in ran.notes
     assert (raised.code, raised.output) == (2, "")
-    assert "bad.jsonl:1: no hexadecimal text; 'z'" in raised.notes
+    assert "bad.jsonl:1: not hexadecimal text; 'z'" in raised.notes
     assert not Path("new").exists()
     assert not Path("out.jsonl").exists()
     with simdb.open("db") as database:
@@ -544,7 +544,10 @@ def test_what_is_no_base64_is_named(simdb_run):
 
     assert ran.code == 1
     assert ran.rows == [{"inserted": 1, "skipped": 2, "stored": 1}]
-    assert "bad.jsonl:2: no base64 (Only base64 data is allowed); correct 'no base64!'" in ran.notes
+    assert (
+        "bad.jsonl:2: invalid base64 (Only base64 data is allowed); correct 'no base64!'"
+        in ran.notes
+    )
     assert "bad.jsonl:3: hexadecimal text of 96 digits" in ran.notes
 
 

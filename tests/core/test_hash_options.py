@@ -45,9 +45,9 @@ def test_the_order_is_not_written_out():
 @over(
     ("given", "words"),
     [({"bits": 100}, "multiple of 32"), ({"bits": 16}, "from 32 to 512"),
-     ({"bits": 544}, "from 32 to 512"), ({"bits": 64, "order": tuple(range(64))}, "have none"),
+     ({"bits": 544}, "from 32 to 512"), ({"bits": 64, "order": tuple(range(64))}, "have no order"),
      ({"bits": 32, "order": (1, 1)}, "each number below 32 once"),
-     ({"bits": 256, "shingle": 2}, "shingle= is of texts")],
+     ({"bits": 256, "shingle": 2}, "shingle= is for texts")],
 )  # fmt: skip
 def test_impossible_hashes_are_refused(given, words):
     with pytest.raises(simdb.OptionError, match=words):

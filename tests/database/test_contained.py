@@ -237,9 +237,9 @@ def test_only_texts_in_a_database_with_passages_are_asked_about():
             simdb.Options(passages=True, sketch=sketch)
     with simdb.open(None, options=OPTIONS) as database:
         for document in (7, ["some", "tokens"], simdb.Fingerprint(5)):
-            with pytest.raises(simdb.InputError, match="no text"):
+            with pytest.raises(simdb.InputError, match="passages need texts"):
                 database.insert("a", document)
-            with pytest.raises(simdb.InputError, match="no text"):
+            with pytest.raises(simdb.InputError, match="passages need texts"):
                 database.query(document, contained=0.5)
 
 

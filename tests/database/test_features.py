@@ -154,7 +154,7 @@ def test_what_is_no_text_is_refused_and_named(open_database):
             database.insert("a", document)
     with pytest.raises(simdb.InputError, match="has features, which are made of texts"):
         database.insert_many(["a"], database.sketcher.sketch(["some words of a text"]))
-    with pytest.raises(simdb.OptionError, match="features=True needs features that are stored"):
+    with pytest.raises(simdb.OptionError, match="features=True cannot store the features of"):
         simdb.Options(sketch=simdb.Simhash.moz(), features=True)
 
     assert len(database) == 0

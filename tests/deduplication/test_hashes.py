@@ -287,7 +287,7 @@ def test_what_is_no_hash_is_named_or_left_out(tmp_path, is_file):
     found = simdb.deduplicate(data, on_error="skip", **how)
 
     assert found.skipped.column("row").to_pylist() == [7, 19]
-    assert "no hexadecimal text" in found.skipped.column("reason")[0].as_py()
+    assert "not hexadecimal text" in found.skipped.column("reason")[0].as_py()
     read = [row for row in range(30) if row not in (7, 19)]
     kept, gone = stays(rows[read], 31)
     assert len(found) == len(kept)

@@ -196,5 +196,5 @@ def test_impossible_hashes_are_refused(given):
 
 def test_a_hash_that_changes_from_call_to_call_is_refused():
     numbers = itertools.count()
-    with pytest.raises(simdb.OptionError, match="the same for the same token"):
+    with pytest.raises(simdb.OptionError, match="the same number for the same token"):
         simdb.Simhash(hash=lambda token: next(numbers))

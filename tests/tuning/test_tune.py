@@ -289,7 +289,7 @@ def test_bytes_arrow_columns_and_odd_texts_are_taken(titles):
         ({"texts": ["a b"], "pairs": [(0, 0, 1)] * 4, "labels": [1, 1, 0, 0]}, "pair 0 is"),
         ({"texts": ["a b"], "pairs": [(0, 1.5)] * 4, "labels": [1, 1, 0, 0]}, "pair 0 is float"),
         ({"texts": {"x": "a b"}, "pairs": [("x", "y")] * 4, "labels": [1, 1, 0, 0]}, "'y'"),
-        ({"texts": {"x": "a b"}, "pairs": [("x", [])] * 4, "labels": [1, 1, 0, 0]}, "no id"),
+        ({"texts": {"x": "a b"}, "pairs": [("x", [])] * 4, "labels": [1, 1, 0, 0]}, "not the id"),
         ({"texts": ["a b"], "blocking": True}, "candidates of a blocking step; give pairs="),
         ({"texts": ["a b"], "documents": 0}, "documents"),
         ({"texts": ["a b"], "seed": -1}, "seed"),

@@ -117,7 +117,7 @@ def _text(side: Any, texts: Sequence[Any], places: dict[Any, int] | None, at: in
     """Return the text of one side of the pair at position `at`."""
     if places is not None:
         if not isinstance(side, Hashable) or side not in places:
-            raise InputError(f"pair {at} names {shown(side)}, which is no id of a text")
+            raise InputError(f"pair {at} names {shown(side)}, which is not the id of a text")
         place = places[side]
     elif isinstance(side, str | bytes):
         return as_text(side, f"a side of pair {at}")
