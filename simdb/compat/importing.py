@@ -34,7 +34,7 @@ WITHOUT_VALUES = (
 )
 # Memory limit for the hash values of a file: 64 MB or 16 times the file, whichever is larger.
 VALUES_BYTES, VALUES_TIMES = 1 << 26, 16
-# The head of a LeanMinHash: seed and number of values.  A negative number means that the scheme
+# The head of a LeanMinHash: seed and number of values.  If the number is negative, the scheme
 # follows.
 LEAN_HEAD = struct.Struct("=qi")
 LEAN_SCHEMES = {1: AFFINE32, 2: AFFINE64}

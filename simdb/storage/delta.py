@@ -231,7 +231,7 @@ class Delta:
     def branch(self) -> "Delta":
         """Return a delta with the same documents that can grow without changing this one.
 
-        Both share their arrays until one of them grows after the other.
+        They share their arrays until both have grown.
         """
         other = Delta.__new__(Delta)
         other.start, other._keying = self.start, self._keying

@@ -30,7 +30,7 @@ from simdb.storage.layout import FIELD_ORDINALS
 from simdb.storage.manifest import Manifest
 from simdb.storage.tombstones import ANY_CODE
 
-# The types of values.  Equal values of other types are rarely intended.
+# The types of values; a value of another type is probably a mistake, even if it compares equal.
 PLAIN = (str, int, bool, bytes)
 # The reason why msgpack refuses a value of these types.
 FAULTS = {str: ", which is not valid Unicode", int: ", which has more than 64 bits"}

@@ -170,7 +170,7 @@ class Remains:
                     break
 
     def _take_kept(self, found: "_Commit") -> None:
-        """Collect values stored twice from their second place, or from a page that is now free."""
+        """Restore values that are stored twice from the second copy, or from a free page."""
         for key, value in self.values.get(layout.MANIFEST, {}).items():
             if key in layout.KEPT_TWICE:
                 _place(self.values, key, value)

@@ -248,8 +248,8 @@ def stored_bits(name: bytes, directory: U32, entry_count: int, header_offset: in
 def header_bits(entry_count: int, header_offset: int) -> int:
     """Return the width t of a table's directory: floor(log2 n) + `header_offset`, limited.
 
-    PSM (Sood & Loguinov 2011, section 4.3) calls the directory a header table, and this width t.
-    Its table takes T' = 1 + 2^(t - d) times the memory of the fingerprints, with d = log2 n.
+    PSM (Sood & Loguinov 2011, section 4.3) calls the directory a header table and its width t.  Its
+    table takes T' = 1 + 2^(t - d) times the memory of the fingerprints, with d = log2 n.
     """
     return min(max(entry_count.bit_length() - 1 + header_offset, 0), HEADER_BITS_MAX)
 
