@@ -159,8 +159,8 @@ class Fingerprints:
     ----------
     bits : ndarray
         Fingerprints uint64[n], or hashes of 32 to 512 bits, as `simdb.Bits` takes them.  Hashes are
-        bytes, uint8[n, b], bits, bool[n, ...], or words, uint64[n, b / 8].  The most significant
-        byte, bit or word is the first.  Hashes of 64 bits become uint64[n], others uint8[n, b].
+        given as bytes uint8[n, b], as flags bool[n, ...] or as words uint64[n, b / 8], with the
+        most significant first.  Hashes of 64 bits become uint64[n], and others uint8[n, b].
     weights : ndarray, optional
         The weights, float32[n, 64 .. 256].  Hashes have weights only if their size is 64 bits.
     vectors : ndarray, optional

@@ -196,7 +196,7 @@ def decoded(
             text = _if_valid(content, each)
             if text is not None:
                 return text
-        # No encoding fits: the page knows best, unless the caller chose an encoding except UTF-8.
+        # No encoding fits: the page knows best, unless the caller named one other than UTF-8.
         is_chosen = without_mark(encoding) != UTF8
         settled = encoding if is_chosen else declared[0]
     return _decode(content, settled or marked_or(content, encoding), errors)

@@ -80,7 +80,7 @@ def _dealt(
 
 
 class HashParts:
-    """The tables of a database of hashes: one for each block, of the words of its part."""
+    """The tables of a database of hashes: one for each block, keyed by the words of its part."""
 
     def __init__(self, options: Options) -> None:
         """Cut the hashes of `options` into parts and blocks of about equal length."""
@@ -127,7 +127,7 @@ class HashParts:
         kernel.permute(words, self.masks[table], keys)
 
     def bits_of(self, part: int, mask: int) -> tuple[int, ...]:
-        """Return the bits of a hash at the `mask` of the word of a part; 0 is the lowest."""
+        """Return the bits of a hash that `mask` selects in the word of a part; 0 is the lowest."""
         start, top = sum(self.sizes[:part]) + bits.FINGERPRINT_BITS - 1, self.bits - 1
         return tuple(sorted(top - int(self._order[start - bit]) for bit in bits.set_bits(mask)))
 
@@ -142,7 +142,7 @@ class HashParts:
         return self._tables[part]
 
     def limits(self, flips: Flips, distance: int) -> list[int]:
-        """Return the bits in which each part of a candidate may differ; -1 for a part not read."""
+        """Return the largest distance of each part of a candidate; -1 for a part not read."""
         least = [sum(flips[own]) + own.stop - own.start - 1 for own in self._tables]
         if sum(flips) + len(flips) > distance:
             return [min(own, size) for own, size in zip(least, self.sizes, strict=True)]

@@ -253,7 +253,7 @@ def universal(
 def thresholds(
     runs: Sequence[PolytopeRun], similarity: float, recall: float, *, tables: int, costs: str
 ) -> list[float]:
-    """Return the threshold for each run with which tables and filter reach the recall."""
+    """Return, for each run, the threshold at which tables and filter reach the recall."""
     share = table_share(recall)
     return [
         universal(similarity, share, width=run.width, tables=tables, costs=costs) for run in runs

@@ -26,7 +26,7 @@ FILTER_LOSSES = (1e-3, 1e-2, 3e-2)
 ORDINAL_BYTES = 4
 TAG_BYTES = 2  # in a header table, whose keys are the fingerprints themselves
 HEADER_BYTES = 4
-ASKING_SECONDS = 0.4e-6  # making a query of a stored document: fetching it and the levels
+ASKING_SECONDS = 0.4e-6  # making a query of a stored document: fetching it and its bits' levels
 FINGERPRINT_BYTES = bits.FINGERPRINT_BITS // 8
 PAGE_BYTES = 4096
 KEY_BYTES = 8
@@ -228,7 +228,7 @@ class Population:
         return ASKING_SECONDS if self.is_swept else 0.0
 
     def bytes_read(self, criterion: Criterion) -> float:
-        """Return the bytes per document of the data that any way to answer a criterion reads."""
+        """Return the bytes per document of all data that plans for a criterion can read."""
         tables = self.bytes_of(self.tables, criterion)
         if criterion.similarity is None:
             return tables

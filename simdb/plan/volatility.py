@@ -28,7 +28,7 @@ from simdb.core.values import dataclass
 VERSION = 1
 LEVELS = 256
 LEVEL_UNIT = 64  # levels in one root mean square
-COST_UNIT = 16  # cost of a natural logarithm of 1
+COST_UNIT = 16  # whole costs are natural logarithms times this
 COST_MAX = 254
 NEVER = 255  # cost of a bit that is never flipped
 # Matching documents differ in few bits, so a bit flips less often than its weight alone suggests.

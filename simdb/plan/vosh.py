@@ -32,7 +32,7 @@ from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import is_whole
 from simdb.core.errors import InputError, OptionError
 
-COST_PARTS = 1 << 33  # units of a cost of 1, in natural logarithms
+COST_PARTS = 1 << 33  # whole costs are natural logarithms times this
 # A certain bit outweighs all other bits of a set, which cost at most 745 each.
 CERTAIN = 1 << 49
 

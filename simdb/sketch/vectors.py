@@ -29,7 +29,7 @@ from simdb.core.values import dataclass
 I16 = npt.NDArray[np.int16]
 
 QUANTILES = 1 << 16
-UNITS = 1 << 12  # units of a quantile that make 1
+UNITS = 1 << 12  # quantiles are whole numbers of 1 / UNITS
 
 # |R| < 2**14.2 units, so a row of 2**38 units makes sums below 2**52.2.
 ROW_BITS = 38

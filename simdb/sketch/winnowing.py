@@ -37,7 +37,7 @@ WINDOW_GRAMS = 8
 # The shortest sequence of words that always has a whole window.
 PASSAGE_WORDS = GRAM_WORDS + WINDOW_GRAMS - 1
 MARKED = 1 << 22  # marks of the query's sequences in documents that are in memory at a time
-PLACES_MOST = 8  # places of a repeated sequence of the query that make spans
+PLACES_MOST = 8  # a sequence that the query repeats more often makes no further spans
 
 # Windows choose the least product of a hash and this number, so that chosen hashes are spread as
 # evenly as all hashes.
@@ -268,7 +268,7 @@ def containments(asked: ContainmentQuery, offsets: I64, words: U64) -> F64:
 
 
 def covered(starts: Bools, gram_count: int) -> I64:
-    """Count the n-grams in passages, for each row of flags of the starts of passages."""
+    """Count the n-grams that lie in passages, for each row; `starts` flags where passages start."""
     grams = gram_count - starts.shape[1] + 1  # of a passage
     changes = np.zeros((len(starts), gram_count + 1), np.int32)
     changes[:, : starts.shape[1]] += starts

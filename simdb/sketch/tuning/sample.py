@@ -60,10 +60,10 @@ NOISE_LEAST = 0.02  # a smaller share of such words is usual in clean texts
 # With fewer words, one changed word brings the similarity of 3-shingles below the default
 # threshold: of 28 shingles, 25 are left.
 SHORT_WORDS = 30
-COMMON = 0.5  # a share of texts from which on their property counts for the collection
+COMMON = 0.5  # a property of at least this share of texts counts for the collection
 PAGE_WORDS = 300  # length of the page by which the allowed amount of editing is defined
 PAGE_SHINGLE = 3
-NUMBERS = np.arange(1, 33)  # of features; documents with more have nearly all levels
+NUMBERS = np.arange(1, 33)  # numbers of features; documents with more have nearly all levels
 SIMULATED = 1000
 BINOMIAL_CHANCE = 0.5
 MINIMUM_BITS = 32
@@ -171,7 +171,7 @@ class DrawnTexts:
         self._most, self._seen, self._generator = most, 0, np.random.default_rng(seed)
 
     def add(self, ids: Sequence[Any], texts: Sequence[Any]) -> None:
-        """Add texts, which their ids name in messages."""
+        """Add texts; messages name a text by its id."""
         # The text at position n takes the place of an earlier one with probability k / (n + 1)
         # (Vitter 1985, algorithm R).
         places = self._generator.integers(0, np.arange(len(texts)) + self._seen + 1).tolist()
