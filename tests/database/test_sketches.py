@@ -67,10 +67,10 @@ def test_the_columns_of_an_empty_database_have_their_types():
 
 def test_other_batches_are_refused():
     batch = arrow.RecordBatch.from_pydict({"id": [1], "fp": [2]})
-    with pytest.raises(simdb.InputError, match="'bits', and this has 'id', 'fp'"):
+    with pytest.raises(simdb.InputError, match="'bits', got 'id', 'fp'"):
         simdb.Fingerprints.from_arrow(batch)
     with pytest.raises(simdb.InputError, match="'is_empty'"):
         simdb.Signatures.from_arrow(3, simdb.Minhash())
     batch = arrow.RecordBatch.from_pydict({"signature": [b"abcd"], "is_empty": [False]})
-    with pytest.raises(simdb.InputError, match="have 512 bytes, and these 4"):
+    with pytest.raises(simdb.InputError, match="have 512 bytes, but these have 4"):
         simdb.Signatures.from_arrow(batch, simdb.Minhash())
