@@ -14,21 +14,10 @@ from typing import Any, NamedTuple
 
 import simdb
 from simdb import core, files, jobs, sketch as sketching, storage
-from simdb.cli.options import option_groups, sketch_options
+from simdb.cli.options import option_groups, sketch_options, texts
 from simdb.cli.options.declare import Positive
 from simdb.cli.options.intake import Intake, KeptOutput, is_default
 from simdb.cli.options.opening import begin_write, open_or_create
-from simdb.cli.options.texts import (
-    Beginnings,
-    Shown,
-    TextsOfIds,
-    beginnings_of,
-    check_keep,
-    own_texts,
-    read_into,
-    text_beginning,
-    texts_by_id,
-)
 from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import print_note, quantity, verification_note
 from simdb.core.choices import KEEP, NullName, PolicyName, RuleName, VerifyName
@@ -167,7 +156,7 @@ class DuplicateOptions(option_groups.SearchOptions):
     def check(self, db: str | None, against: Sequence[str], run: str | None) -> None:
         """Raise OptionError for values that are wrong, with --db or without it."""
         jobs.check_together(db, self.against, self.policy, run)
-        check_keep(self.keep)
+        texts.check_keep(self.keep)
         if db is None and self.texts is not None and not any(map(storage.is_database, against)):
             raise OptionError(
                 "--texts works only with --db, or a database in --against; otherwise all texts are"
@@ -214,11 +203,11 @@ class ResultOptions:
             raise OptionError("--show shows texts that are alike; leave it out with --unit")
         return None if self.groups is None else files.output_format(self.groups, "--groups")
 
-    def beginnings(self, db: str | None) -> AbstractContextManager[Beginnings | None]:
+    def beginnings(self, db: str | None) -> AbstractContextManager[texts.Beginnings | None]:
         """Return what holds the beginnings of texts that are shown of a run with a database."""
         held = [jobs.TEXT_CHARACTERS] if self.report is not None else []
         held += [self.show] if self.show is not None else []
-        return beginnings_of(max(held) if db is not None and held else None)
+        return texts.beginnings_of(max(held) if db is not None and held else None)
 
     def columns(self, given: GivenRun, *, has_database: bool) -> tuple[tuple[str, ...], ...]:
         """Return the columns of the rows for people, and of a table of --groups.
@@ -256,7 +245,7 @@ def dedup(
         files.Outputs() as outputs,
         Progress("reading", is_quiet=listing.quiet) as progress,
         files.Spool() as spool,
-        texts_by_id(duplicates.texts) as older,
+        texts.texts_by_id(duplicates.texts) as older,
         results.beginnings(store.db) as beginnings,
         files.Origins() as origins,
         ExitStack() as held,
@@ -364,7 +353,7 @@ class ShownRows:
     intake: Intake
     survivors: files.SurvivorOutput | None
     spool: files.Spool
-    beginnings: Beginnings | None
+    beginnings: texts.Beginnings | None
     row_file: files.Target | None
     flat: Sequence[str]
     page: files.Target | None
@@ -379,9 +368,9 @@ class ShownRows:
             # Texts are read where they are, which may be where survivors are written, or in a
             # database that is closed afterwards.
             if self.beginnings is None:
-                rows = iter(outcome.rows.make(partial(text_beginning, characters=show)))
+                rows = iter(outcome.rows.make(partial(texts.text_beginning, characters=show)))
             else:
-                rows = iter(Shown(outcome.rows, self.beginnings.of, show))
+                rows = iter(texts.Shown(outcome.rows, self.beginnings.of, show))
             for row in rows:
                 self.spool.add(row)
             self.spool.flush()
@@ -464,16 +453,16 @@ def _opened_against(
 
 def _known(
     older: files.TextsById | None,
-    beginnings: Beginnings | None,
-    texts: Collection[str],
+    beginnings: texts.Beginnings | None,
+    sources: Collection[str],
     reading: files.SourceOptions,
     progress: Progress,
     database: simdb.Database,
-) -> TextsOfIds | None:
+) -> texts.TextsOfIds | None:
     """Return what finds the texts of documents in a database: those of --texts, or its own."""
-    found = own_texts(database) if older is None else older.texts
+    found = texts.own_texts(database) if older is None else older.texts
     if older is not None:
-        read_into(older, texts, reading, database.options.sketch, progress)
+        texts.read_into(older, sources, reading, database.options.sketch, progress)
     if beginnings is not None:
         beginnings.earlier = found
     return found

@@ -47,9 +47,8 @@ def demo(*, limit: Positive = 20_000) -> None:
     shown = rows[:SHOWN_GROUPS] if is_table() else rows
     print_rows(shown, ("representative", "size", "duplicates"))
     megabytes = intake.size_bytes / 1e6
-    progress.note(
-        f"read {quantity(intake.documents, 'file')}, {megabytes:,.1f} MB: {reading:.2f} s"
-    )
+    count = quantity(intake.documents, "file")
+    progress.note(f"read {count}, {megabytes:,.1f} MB: {reading:.2f} s")
     progress.note(
         f"found {quantity(len(rows), 'group')} of near-duplicates: {finding:.2f} s,"
         f" {megabytes / max(finding, 1e-9):,.0f} MB/s"

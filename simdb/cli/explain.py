@@ -82,11 +82,9 @@ def _explained(
     render.print_note(next(filter(None, hints), None))
     with simdb.open(None, options=simdb.Options(sketch=sketch)) as empty:
         return empty.explain(
-            document=texts[0],
-            other_document=texts[1],
-            similarity=wanted.similarity,
-            distance=wanted.distance,
-        )
+            document=texts[0], other_document=texts[1],
+            similarity=wanted.similarity, distance=wanted.distance,
+        )  # fmt: skip
 
 
 def _settled(names: list[str], document: str | None) -> tuple[str | None, list[str]]:
@@ -224,12 +222,8 @@ def _bit_row(bit: simdb.DifferingBit) -> files.Row:
 
 
 def _feature_row(feature: simdb.FeatureDifference) -> files.Row:
-    return {
-        "feature": feature.shingle,
-        "hash": f"0x{feature.hash:016x}",
-        "left": feature.left,
-        "right": feature.right,
-    }
+    shown = {"hash": f"0x{feature.hash:016x}", "left": feature.left, "right": feature.right}
+    return {"feature": feature.shingle, **shown}
 
 
 def _bit_in_words(bit: simdb.DifferingBit) -> files.Row:

@@ -92,11 +92,9 @@ def _insert_all(
 
 
 def _insert_batch(
-    transaction: simdb.WriteTransaction,
-    batch: files.Batch,
-    on_conflict: ConflictName,
+    transaction: simdb.WriteTransaction, batch: files.Batch, on_conflict: ConflictName,
     refuse: OnError,
-) -> int:
+) -> int:  # fmt: skip
     """Insert one batch; return how many documents were stored.
 
     `refuse` is called with each document that cannot be stored.

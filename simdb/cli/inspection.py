@@ -19,13 +19,9 @@ from simdb.cli.output.render import is_table, print_one, print_rows, quantity
 UTC = "%Y-%m-%dT%H:%M:%SZ"
 # The seconds of each unit, the longest first.
 AGES = (
-    (365 * 86_400, "year"),
-    (30 * 86_400, "month"),
-    (86_400, "day"),
-    (3_600, "hour"),
-    (60, "minute"),
-    (1, "second"),
-)
+    (365 * 86_400, "year"), (30 * 86_400, "month"), (86_400, "day"), (3_600, "hour"),
+    (60, "minute"), (1, "second"),
+)  # fmt: skip
 # Of each field, so many values that most documents have.
 SHOWN_VALUES = 20
 ADVICE_COLUMNS = ("topic", "message", "reason", "remedy")

@@ -159,11 +159,9 @@ class LookupSplit:
     """The documents that are looked up, on their way to the outputs."""
 
     def __init__(
-        self,
-        outputs: Mapping[bool, files.SurvivorOutput],
-        lines: files.LinesAgain,
+        self, outputs: Mapping[bool, files.SurvivorOutput], lines: files.LinesAgain,
         found: core.memory.Blocks,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Fill the outputs of documents by whether they have a match, of which there can be none.
 
         `lines` takes where documents lie, `found` whether they have a match.

@@ -55,10 +55,9 @@ def read_judged_pairs(path: str) -> list[JudgedPair]:
 def _table_rows(name: str, text: str) -> Iterator[tuple[int, list[str]]]:
     is_commas = name.endswith(".csv")
     lines = csv.reader(
-        text.splitlines(),
-        delimiter="," if is_commas else "\t",
+        text.splitlines(), delimiter="," if is_commas else "\t",
         quoting=csv.QUOTE_MINIMAL if is_commas else csv.QUOTE_NONE,
-    )
+    )  # fmt: skip
     return ((lines.line_num, row) for row in lines if row)
 
 
@@ -98,14 +97,11 @@ def tune(
         intake = Intake.of(sources, reading, progress, excluded=own_files)
         drawn, named = _read(intake, {id for pair in judged for id in pair[:2]}, seed)
         progress.begin("comparing sketches")
+        texts = None if pairs is None else _texts_of(judged, named, pairs)
+        labels = None if pairs is None else [pair.label for pair in judged]
+        documents = max(intake.documents, 1)
         advice = simdb.tune(
-            drawn,
-            None if pairs is None else _texts_of(judged, named, pairs or ""),
-            None if pairs is None else [pair.label for pair in judged],
-            blocking=blocking,
-            documents=max(intake.documents, 1),
-            markup=markup,
-            seed=seed,
+            drawn, texts, labels, blocking=blocking, documents=documents, markup=markup, seed=seed
         )
     _print(advice)
     intake.end()

@@ -40,12 +40,11 @@ def rebuild(db: str, *, drop_damaged: bool = False, polytopes: int | None = None
     if is_table():
         size = core.previews.size
         row = {
-            "documents": f"{report.document_count:,}",
-            "lost": f"{report.lost_count:,}",
+            "documents": f"{report.document_count:,}", "lost": f"{report.lost_count:,}",
             **({"dropped": report.dropped} if report.dropped else {}),
             "size": f"{size(report.after_bytes)}, {size(report.before_bytes)} before",
             "note": report.note,
-        }
+        }  # fmt: skip
     print_one(row)
     for each in (*report.losses, *report.notes):
         print_note(in_words(each))

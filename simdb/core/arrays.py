@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeAlias,
 import numpy as np
 import numpy.typing as npt
 
-from simdb.core import previews
+from simdb.core import cold, previews
 from simdb.core.arrow import fixed_rows
 from simdb.core.bits import FINGERPRINT_BITS, HASH_BITS_MOST, HASH_BITS_STEP
 from simdb.core.checks import is_whole, shown
@@ -703,6 +703,12 @@ def places_in(known: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[
         return np.full(len(values), -1, np.int64)
     at = np.minimum(np.searchsorted(known, values), len(known) - 1)
     return np.where(known[at] == values, at, -1).astype(np.int64, copy=False)
+
+
+def random_numbers(seed: int) -> "np.random.Generator":
+    """Return a generator of random numbers; numpy loads its module when it is first used."""
+    made: np.random.Generator = cold.loaded("numpy.random").default_rng(seed)
+    return made
 
 
 def joined_ragged(parts: Sequence[Ragged[Number] | None]) -> Ragged[Number] | None:

@@ -82,9 +82,9 @@ def door(
             raise AttributeError(f"{package}.{name} is gone; use {moved[name]}")
         if name not in place_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = vars(_loaded(place_of[name])).get(name)
+        value = vars(loaded(place_of[name])).get(name)
         if value is None:
-            value = _loaded(f"{place_of[name]}.{name}")
+            value = loaded(f"{place_of[name]}.{name}")
         setattr(own, name, value)
         return value
 
@@ -97,9 +97,26 @@ def modules(package: str, cold: Collection[str]) -> Callable[[str], ModuleType]:
     def load(name: str) -> ModuleType:
         if name not in cold:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return _loaded(f"{package}.{name}")
+        return loaded(f"{package}.{name}")
 
     return load
+
+
+def loaded(name: str) -> ModuleType:
+    """Return a module, loading it with `LOADING` held if no thread has loaded it.
+
+    The wait for `LOADING` has a limit, against a deadlock: a thread that imports a package of simdb
+    directly may hold a module for which the thread with `LOADING` waits.
+    """
+    module = sys.modules.get(name)
+    if module is not None and not getattr(module.__spec__, "_initializing", False):
+        return module
+    is_held = LOADING.acquire(timeout=LOADING_SECONDS)
+    try:
+        return import_module(name)
+    finally:
+        if is_held:
+            LOADING.release()
 
 
 def _places(path: str) -> dict[str, str]:
@@ -120,23 +137,6 @@ def section(path: Path, name: str) -> str:
     Tables that few programs need are in such files instead of modules.
     """
     return path.read_text(encoding="ascii").split(f"\n[{name}]\n")[1].partition("\n\n")[0]
-
-
-def _loaded(name: str) -> ModuleType:
-    """Return a module, loading it with `LOADING` held if no thread has loaded it.
-
-    The wait for `LOADING` has a limit, against a deadlock: a thread that imports a package of simdb
-    directly may hold a module for which the thread with `LOADING` waits.
-    """
-    module = sys.modules.get(name)
-    if module is not None and not getattr(module.__spec__, "_initializing", False):
-        return module
-    is_held = LOADING.acquire(timeout=LOADING_SECONDS)
-    try:
-        return import_module(name)
-    finally:
-        if is_held:
-            LOADING.release()
 
 
 class _Package(ModuleType):

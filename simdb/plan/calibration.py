@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from simdb.core.arrays import random_numbers
 from simdb.core.bits import FINGERPRINT_BITS
 from simdb.core.checks import a_map, a_number, a_whole, expecting
 from simdb.core.dtypes import F32, F64, Bools
@@ -167,7 +168,7 @@ def _supposed(
     similarity: float | None, distance: int | None, is_stored: bool, noise: float | None
 ) -> FlipEvidence:
     """Return pairs of random documents with normal weights, at the cosines of the prior."""
-    generator = np.random.default_rng(1)
+    generator = random_numbers(1)
     weights = generator.standard_normal((SUPPOSED, DIMENSIONS))
     return copied(
         weights, similarity, distance,
@@ -183,7 +184,7 @@ def copied(
     is_stored: bool,
     noise: float | None,
     origin: str,
-    generator: np.random.Generator,
+    generator: "np.random.Generator",
 ) -> FlipEvidence:
     """Return pairs of documents and changed copies, from weights float64[n, d], as sample matches.
 

@@ -191,7 +191,7 @@ def changed_copies(
     *,
     least: int,
     distance: int,
-    generator: np.random.Generator,
+    generator: "np.random.Generator",
     is_stored: bool = False,
 ) -> SampledPairs:
     """Return pairs of changed copies and their documents, `least` to `distance` bits apart.

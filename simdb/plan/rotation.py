@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from simdb.core.arrays import random_numbers
 from simdb.core.bits import FINGERPRINT_BITS, rotated, rotation_amounts
 from simdb.core.checks import is_one_of, is_whole, shown
 from simdb.core.dtypes import F64, U64
@@ -126,7 +127,7 @@ def missed(left: U64, right: U64, others: float) -> F64:
 
 def differing_pairs(count: int, distance: int, *, seed: int) -> tuple[U64, U64]:
     """Return pairs of fingerprints that differ in `distance` random bits: two uint64[count]."""
-    generator = np.random.default_rng(seed)
+    generator = random_numbers(seed)
     left = generator.integers(0, 2**64, count, np.uint64)
     order = np.argsort(generator.random((count, FINGERPRINT_BITS)), axis=1)[:, :distance]
     flipped = np.uint64(1) << order.astype(np.uint64)

@@ -1,8 +1,11 @@
 """Classes that `core.values` makes are those that the standard library makes."""
 
+import copy
 import dataclasses
+import inspect
 import pickle
 from itertools import product
+from typing import ClassVar
 
 import pytest
 
@@ -52,7 +55,19 @@ def classes_of(make):
     class Child(Frozen):
         third: object = None
 
-    return [Frozen, One, Changing, Named, Bare, OwnWords, Child]
+    @make(frozen=True, slots=True)
+    class Checked:
+        kind: ClassVar[str] = "checked"
+
+        first: int
+        made: list = dataclasses.field(default_factory=list)
+        keep: dataclasses.InitVar[int] = 7
+        _set: int = dataclasses.field(default=3, kw_only=True)
+
+        def __post_init__(self, keep):
+            self.made.append(keep)
+
+    return [Frozen, One, Changing, Named, Bare, OwnWords, Checked, Child]
 
 
 OURS, THEIRS = classes_of(values.dataclass), classes_of(dataclasses.dataclass)
@@ -74,7 +89,10 @@ def facts(cls):
     same_hash = cls.__hash__ is object.__hash__
     shown = [repr(each) for each in made] if cls.__repr__ is not object.__repr__ else []
     changed = outcome(lambda: setattr(made[0], "first", 5))
-    return equal, hashes, same_hash, shown, changed, made[0].first, cls.__match_args__
+    wrong = [outcome(cls), outcome(lambda: cls(first=1, none=2))]
+    deleted = outcome(lambda: delattr(made[0], "first"))
+    stays = (same_hash, made[1].first, cls.__match_args__, str(inspect.signature(cls)))
+    return equal, hashes, shown, changed, wrong, deleted, stays, copy.copy(made[2]).first
 
 
 @pytest.mark.parametrize(
@@ -109,3 +127,19 @@ class Travelling:
 
 def test_they_travel_between_processes():
     assert pickle.loads(pickle.dumps(Travelling(4))) == Travelling(4)
+
+
+class Heir(Travelling):
+    """A class of users, which may have attributes of its own."""
+
+
+def test_an_heir_has_other_attributes_but_keeps_the_fields():
+    heir = Heir(4)
+
+    heir.other = 5
+
+    assert (heir.first, heir.other) == (4, 5)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        heir.first = 6
+    del heir.other
+    assert not hasattr(heir, "other")

@@ -87,11 +87,8 @@ class SketchOptions:
             if getattr(self, name) is not None:
                 raise OptionError(f"--bytes chooses the sketch, so leave out {_flag(name)}")
         sketch = core.options.sketch_of_bytes(self.bytes)
-        return {
-            MINHASH: True,
-            "permutations": sketch.permutations,
-            "stored_bits": sketch.stored_bits,
-        }
+        size = {"permutations": sketch.permutations, "stored_bits": sketch.stored_bits}
+        return {MINHASH: True, **size}
 
 
 def make_sketch(given: Given) -> simdb.Simhash | simdb.Minhash | simdb.Bits:

@@ -46,28 +46,21 @@ def statistics(store: Store) -> Statistics:
         manifest = contents.manifest
         sizes, measure = store.environment.sizes(state.source.transaction), state.scale.measure
         return Statistics(
-            path=store.environment.path,
-            format_version=codec.FORMAT_VERSION,
-            document_count=manifest.document_count,
-            empty_count=manifest.empty_count,
-            bare_count=manifest.bare_count,
-            deleted_count=manifest.deleted_count,
-            delta_count=manifest.next_ordinal - manifest.delta_start,
-            file_bytes=sizes[0],
-            live_bytes=sizes[1],
-            map_bytes=sizes[2],
+            path=store.environment.path, format_version=codec.FORMAT_VERSION,
+            document_count=manifest.document_count, empty_count=manifest.empty_count,
+            bare_count=manifest.bare_count, deleted_count=manifest.deleted_count,
+            delta_count=manifest.next_ordinal - manifest.delta_start, file_bytes=sizes[0],
+            live_bytes=sizes[1], map_bytes=sizes[2],
             calibrated_count=_calibrated_count(state, contents),
-            transaction=contents.transaction_number,
-            largest_group=_largest_group(state),
+            transaction=contents.transaction_number, largest_group=_largest_group(state),
             cluster_count=manifest.cluster_count if store.options.keeps_clusters else None,
             section_bytes=_section_bytes(store, state.source),
             runs=tuple(_run_statistics(store, run, state.source) for run in contents.runs),
             readers=_readers(store, contents.transaction_number),
             options=encode_options(store.options, _idf_in_numbers(store))
             | {"similarity": store.options.similarity_in(measure), "measure": measure},
-            **_times(store, state),
-            fields=_fields(state),
-        )
+            **_times(store, state), fields=_fields(state),
+        )  # fmt: skip
 
 
 def check(store: Store, *, deep: bool) -> Iterator[Finding]:

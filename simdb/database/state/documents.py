@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from simdb.core import kernel
-from simdb.core.arrays import BARE, EMPTY, WEIGHTED, Sketches, object_array
+from simdb.core.arrays import BARE, EMPTY, WEIGHTED, Sketches, object_array, random_numbers
 from simdb.core.arrow import Columns, load_arrow
 from simdb.core.checks import shown
 from simdb.core.documents import Document
@@ -71,8 +71,7 @@ def feature_count(state: State, *, is_weighted: bool) -> int:
 
 def drawn(total: int, count: int, seed: int) -> I64:
     """Draw `count` distinct numbers below `total` in random order, or all of them."""
-    generator = np.random.default_rng(seed)
-    return generator.choice(total, min(count, total), replace=False)
+    return random_numbers(seed).choice(total, min(count, total), replace=False)
 
 
 def ids_of(state: State, ordinals: U32) -> list[Any]:

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from simdb import plan
-from simdb.core.arrays import BARE, WEIGHTED, Sketches, sorted_unique
+from simdb.core.arrays import BARE, WEIGHTED, Sketches, random_numbers, sorted_unique
 from simdb.core.bits import FINGERPRINT_BITS, is_set
 from simdb.core.dtypes import F64, U8, U32, U64, Array
 from simdb.core.options import AUTO, BPHS
@@ -81,7 +81,7 @@ def glimpse(
     criterion, known = problem.criterion, problem.calibration
     assert criterion.distance is not None
     noise = None if known is None else known.noise
-    generator = np.random.default_rng(0)
+    generator = random_numbers(0)
     certain = replace(criterion, recall=1.0, method=AUTO, is_weighted=False)
     exact = plan.choose(plan.Problem(certain, problem.population))
     affordable = int(SECONDS / max(exact.cost_seconds, plan.USUAL_DELAYS.memory))
@@ -121,7 +121,9 @@ def glimpse(
     return replace(every, confidence=LIKELY, caution=caution, lacks_weights=lacks_weights)
 
 
-def _drawn(collection: Collection, count: int, generator: np.random.Generator) -> tuple[U32, bool]:
+def _drawn(
+    collection: Collection, count: int, generator: "np.random.Generator"
+) -> tuple[U32, bool]:
     """Return ordinals of about `count` random documents, and whether none has weights."""
     every = collection.next_ordinal
     if every <= count:
@@ -140,7 +142,7 @@ def _pairs_of_queries(
     pairs_of: Callable[[U64, U8], plan.SampledPairs],
     queries: Sketches,
     most: int,
-    generator: np.random.Generator,
+    generator: "np.random.Generator",
 ) -> plan.SampledPairs | None:
     """Return the pairs of at most `most` queries with weights; None if too few have any."""
     if queries.levels is None:
@@ -154,7 +156,7 @@ def _pairs(
     collection: Collection,
     criterion: plan.Criterion,
     flips: tuple[int, ...] | None,
-    generator: np.random.Generator,
+    generator: "np.random.Generator",
     bits: U64,
     levels: U8,
     own: U32 | None = None,
@@ -205,5 +207,5 @@ def _made_weights(collection: Collection, ordinals: U32) -> F64:
     """Return random normal weights with the signs of stored fingerprints."""
     bits = np.asarray(collection.column(layout.FINGERPRINT, ordinals), np.uint64)
     are_set = bits[:, None] >> np.arange(FINGERPRINT_BITS, dtype=np.uint64) & np.uint64(1)
-    made = np.abs(np.random.default_rng(0).standard_normal(are_set.shape))
+    made = np.abs(random_numbers(0).standard_normal(are_set.shape))
     return np.where(are_set, made, -made)

@@ -478,24 +478,15 @@ class FingerprintKind(Kind):
         """Return the planner's description of a view; `is_swept`: for a search of all pairs."""
         counts = [run.info.entry_count for run in view.runs]
         return plan.Population(
-            sum(counts) + len(view.delta.searchable),
-            self.keying.blocks,
-            self.keying.leading,
-            header_bits(max(counts, default=0), source.header_offset),
-            source.width > 0,
-            is_swept,
-            source.width,
-            self._crowding(view, source) if is_swept else 1.0,
-            view.unseen,
+            sum(counts) + len(view.delta.searchable), self.keying.blocks, self.keying.leading,
+            header_bits(max(counts, default=0), source.header_offset), source.width > 0, is_swept,
+            source.width, self._crowding(view, source) if is_swept else 1.0, view.unseen,
             () if criterion.distance is None else self._crowds.of(view, source),
-            self.keying.polytopes.table_count,
-            gathered_tables(view, source) if is_swept else (),
-            (swept_runs if is_swept else polytope_runs)(view, source),
-            len(view.delta.ordinals),
-            is_cut=criterion.similarity is None
-            and self.cut is not None
+            self.keying.polytopes.table_count, gathered_tables(view, source) if is_swept else (),
+            (swept_runs if is_swept else polytope_runs)(view, source), len(view.delta.ordinals),
+            is_cut=criterion.similarity is None and self.cut is not None
             and self.cut.are_made(view),
-        )
+        )  # fmt: skip
 
     def empty_population(self, *, has_weights: bool) -> plan.Population:
         """Return the planner's description of an empty database."""

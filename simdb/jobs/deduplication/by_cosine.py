@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simdb.core.arrays import sorted_unique
+from simdb.core.arrays import random_numbers, sorted_unique
 from simdb.core.choices import ErrorsName
 from simdb.core.dtypes import F32, F64, I64, U32
 from simdb.core.matches import Verification
@@ -140,7 +140,7 @@ def buckets_of(units: F32, bands: PlaneBands, threads: int) -> Iterator[BandBuck
         return [part.shared() for part in parts_of_keys(keys.astype(np.uint32), none)]
 
     # They are drawn one after the other, whatever the number of threads.
-    chance, shape = np.random.default_rng(SEED), (length, bands.planes)
+    chance, shape = random_numbers(SEED), (length, bands.planes)
     every = (chance.standard_normal(shape, np.float32) for _ in range(bands.number))
     return chain.from_iterable(mapped(shared, every, threads))
 

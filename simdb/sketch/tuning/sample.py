@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from simdb.core import kernel
-from simdb.core.arrays import check_many, describe, sums_of
+from simdb.core.arrays import check_many, describe, random_numbers, sums_of
 from simdb.core.decoding import all_texts, as_text as decoded_text
 from simdb.core.dtypes import F64, I64, U8, U32
 from simdb.core.errors import InputError
@@ -142,7 +142,7 @@ def as_text(text: Any, name: str) -> str:
     return text[:TEXT_CHARACTERS].encode("utf-8", "replace").decode()
 
 
-def drawn(texts: Sequence[Any], total: int, generator: np.random.Generator) -> TextSample:
+def drawn(texts: Sequence[Any], total: int, generator: "np.random.Generator") -> TextSample:
     """Return a sample of texts that represent `total` documents."""
     count = min(len(texts), SAMPLED_TEXTS)
     places = np.sort(generator.choice(len(texts), count, replace=False)).tolist()
@@ -168,7 +168,7 @@ class DrawnTexts:
     def __init__(self, most: int, seed: int) -> None:
         """Draw at most `most` texts."""
         self.texts: list[str] = []
-        self._most, self._seen, self._generator = most, 0, np.random.default_rng(seed)
+        self._most, self._seen, self._generator = most, 0, random_numbers(seed)
 
     def add(self, ids: Sequence[Any], texts: Sequence[Any]) -> None:
         """Add texts; messages name a text by its id."""
@@ -282,7 +282,7 @@ def features_by_minima(minima: U32) -> float:
 @cache
 def _level_curve(dimensions: int) -> F64:
     """Return the mean number of levels for each of `NUMBERS`, by simulation."""
-    generator = np.random.default_rng(0)
+    generator = random_numbers(0)
     means = []
     for number in NUMBERS:
         sums = generator.binomial(number, BINOMIAL_CHANCE, (SIMULATED, dimensions))
