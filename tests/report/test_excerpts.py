@@ -69,6 +69,17 @@ def test_the_beginning_of_a_long_text_ends_with_a_gap():
     assert beginning("") == ()
 
 
+def test_code_keeps_its_lines_and_their_indentation():
+    code = "def double(x):\r\n    return  2 * x\n\n\n\n\tprint(double(2))\n"
+
+    (piece,) = beginning(code)
+    left, right, _ = beside(code, code.replace("2)", "3)"))
+
+    assert piece.text == "def double(x):\n    return 2 * x\n\n\tprint(double(2))"
+    assert text_of(left, SAME, REMOVED) == piece.text
+    assert text_of(right, SAME, ADDED) == piece.text.replace("2)", "3)")
+
+
 def test_what_a_page_cannot_show_becomes_a_replacement_character_and_all_else_stays():
     text = "na\u00efve \u0e44\u0e17\u0e22 \u0645\u200c\u0646 \U0001f468\u200d\U0001f469"
 

@@ -57,7 +57,7 @@ def test_of_html_the_page_shows_what_a_reader_sees():
     assert (found.left, found.right) == ("hello", "the text")
 
 
-def test_the_page_is_bounded_and_says_how_many_are_left_out(monkeypatch):
+def test_the_page_is_bounded_and_says_how_many_are_omitted(monkeypatch):
     monkeypatch.setattr(page, "SHOWN_PAIRS", 3)
     pairs = pairs_of([0.9, 0.8, 1.0, 0.95], ["a", "b", "c", "d"])
 
@@ -66,8 +66,8 @@ def test_the_page_is_bounded_and_says_how_many_are_left_out(monkeypatch):
     parsed = assert_whole(text, script=True)
     said = " ".join(parsed.text("p").split())
     assert len(parsed.all("article")) == 3
-    assert "The 3 removed documents that are least like" in said
-    assert "1 more are left out" in said
+    assert "The 3 least similar pairs are shown" in said
+    assert "1 more are omitted" in said
     assert "the exact Jaccard similarity of their texts is at least 0.8" in said
     assert parsed.texts["dd"] == ["10", "6", "4", "3"]
 
@@ -187,7 +187,7 @@ def test_the_least_covered_are_shown_and_others_counted(tmp_path, monkeypatch):
     articles = [dict(each) for each in parsed.all("article")]
     assert len(articles) == 2
     assert float(articles[0]["data-number"]) < 1
-    assert "1 more are left out" in " ".join(parsed.text("p").split())
+    assert "1 more are omitted" in " ".join(parsed.text("p").split())
 
 
 def test_a_page_without_leaks_says_so(tmp_path):

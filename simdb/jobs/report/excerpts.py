@@ -16,11 +16,10 @@ from simdb.core.previews import counted
 # "same": in both texts; "added": only in the second text; "removed": only in the first; "gap": left
 # out of the excerpt.
 KINDS = SAME, ADDED, REMOVED, GAP = ("same", "added", "removed", "gap")
-# The first so many words of a text are compared.
-COMPARED_WORDS = 1000
-# Up to so many pairs of words, words that occur often are aligned as carefully as others.
+COMPARED_WORDS = 1000  # from the beginning of a text
+# Pairs of words up to which frequent words are aligned as carefully as others.
 EXACT_PRODUCT = 1 << 16
-# An excerpt has the first words of a text, and these words around each difference after them.
+# An excerpt has the first words of a text, and some words around each later difference.
 FIRST_WORDS = 40
 AROUND_WORDS = 6
 SHOWN_WORDS = 120
@@ -35,6 +34,7 @@ PIECES = re.compile(
         "\U00020000-\U0003ffff"
     )
 )
+WORD = re.compile(r"(\S+)(\s*)")
 # More of a word is not shown.
 SHOWN_CHARACTERS = 400
 # Punctuation at the begin and the end of a word.
@@ -82,11 +82,15 @@ def beside(left: str, right: str) -> tuple[tuple[TextPiece, ...], tuple[TextPiec
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, each with a space after it; a long one in its `PIECES`."""
+    """Return the words of a text, each with the space after it; a long one in its `PIECES`.
+
+    The space is one character, or the end of a line with the indentation of the next one.
+    """
     words: list[str] = []
-    for word in visible(text[:TEXT_CHARACTERS]).split():
+    for word, space in WORD.findall(visible(text[:TEXT_CHARACTERS])):
         words += [word] if len(word) <= WORD_CHARACTERS else PIECES.findall(word)
-        words[-1] += " "
+        ends = space.count("\n")
+        words[-1] += "\n" * min(ends, 2) + space.rpartition("\n")[2] if ends else " "
     return words
 
 

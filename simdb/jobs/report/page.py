@@ -92,7 +92,7 @@ def render_removed(documents: int, removed: int, rule: str, pairs: Sequence[Text
     `rule`: when documents match, in words; empty if that is not known.
     """
     return _of_pairs(
-        "removed.html", pairs, "similarity", ("removed", "stays"),
+        "removed.html", pairs, "similarity", ("removed", "kept"),
         documents=documents, removed=removed, rule=rule,
     )  # fmt: skip
 
