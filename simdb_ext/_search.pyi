@@ -382,7 +382,7 @@ class Vectors:
         `query`: the bytes of one packed signature; the stored vectors are packed signatures.
         `bits`: 1, 2, 8 or 32, the bits of a minimum.
 
-        The documents with the most equal minima precede; ties keep the order of `ordinals`.
+        Documents with more equal minima precede; ties keep the order of `ordinals`.
         """
 
     def between(self, left: U32, right: U32) -> F32:

@@ -1,4 +1,4 @@
-# C declarations of `sketch/`, and of Python's interface what Cython lacks, for `_sketch.pyx`.
+# C declarations of `sketch/`, and parts of Python's C interface that Cython does not declare.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
@@ -11,8 +11,8 @@ cdef extern from "Python.h":
     #define make_ready(text) 0
     #endif
 
-    /* If an item of a tuple is a str of ASCII, write the address and length of its characters
-       and return 1; else return 0. */
+    /* If an item of a tuple is an ASCII str, write the address and length of its characters and
+       return 1; else return 0. */
     static inline int find_ascii(PyObject *items, Py_ssize_t at, const uint8_t **characters,
                                  int64_t *length)
     {

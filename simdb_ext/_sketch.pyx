@@ -1,6 +1,6 @@
-"""From text to features, weights, fingerprints, packed volatility vectors and signatures.
+"""Operations from text to features, weights, fingerprints, volatility vectors and signatures.
 
-The contract is in `_sketch.pyi`.  This file checks arguments, collects the addresses of texts and
+The contract is in `_sketch.pyi`.  This file checks arguments, collects the addresses of texts, and
 calls the C functions of `sketch/`, declared in `_sketch.pxd`, without the GIL.
 """
 
@@ -16,12 +16,12 @@ from threading import RLock
 
 import numpy as np
 
-# The number of distinct features of a document for which there is room at first.
+# Features for which a bag, and a sequence, has room at first.
 cdef enum:
     BAG_FIRST = 1 << 12
     SEQUENCE_FIRST = 1 << 16
 
-# The numbers of weights that a document can have.
+# Numbers of weights that a document may have.
 cdef tuple QUANTISED_DIMENSIONS = (64, SKETCH_DIMENSIONS, SKETCH_DIMENSIONS_MAX)
 
 TURKIC, STRAYS = <int>SKETCH_TURKIC, <int>SKETCH_STRAYS
@@ -63,7 +63,7 @@ def project_tokens(
     documents, *, shingle, seed, replace, start, counting="tf", vocabulary=None, idf=None,
     dimensions=SKETCH_DIMENSIONS
 ):
-    """Do the same for documents given as tokens; each token is hashed as it is."""
+    """Return the results of `project_texts` for documents given as tokens."""
     check_counting(counting)
     cdef Working call = Working(
         "words", shingle, False, seed, replace, counting, vocabulary, idf, dimensions
@@ -91,7 +91,7 @@ def count_texts(
 
 
 def count_tokens(documents, *, shingle, seed, replace, start, vocabulary=None):
-    """Do the same for documents given as tokens."""
+    """Return the results of `count_texts` for documents given as tokens."""
     cdef Working call = Working("words", shingle, False, seed, replace, "", vocabulary, None)
     cdef tuple lists = tuple(documents)
     cdef Collected collected = Collected(len(lists))
@@ -101,7 +101,7 @@ def count_tokens(documents, *, shingle, seed, replace, start, vocabulary=None):
 
 
 cdef tuple room_for(Working call, Py_ssize_t count):
-    """Return arrays for weights and for numbers of features, which are -1: not known yet."""
+    """Return arrays for weights and for numbers of features, which are -1 until they are known."""
     is_collected = call.settings.counting == SKETCH_COLLECT
     is_whole = call.settings.counting in (SKETCH_TF, SKETCH_BINARY) and call.settings.idf == NULL
     weights = np.empty(
@@ -160,7 +160,7 @@ cdef int project_all_texts(
 cdef int64_t collect_texts(
     Working call, sketch_text *texts, int64_t count, int64_t *features, Collected collected
 ) noexcept:
-    """Collect the features of texts up to the first that needs more than that; return how many."""
+    """Collect the features of texts up to the first that needs more; return their number."""
     cdef int64_t at = 0, done = 0
     with nogil:
         while (
@@ -180,7 +180,7 @@ cdef int project_texts_chunk(
     Working call, sketch_text *texts, int64_t count, void *weights, int64_t *features,
     documents, start, Py_ssize_t first
 ) except -1:
-    """Project some texts, and again until no token is unknown; clean those that need it."""
+    """Project some texts; clean some, learn unknown tokens and make room as long as needed."""
     cdef sketch_outcome outcome
     cdef int64_t done = 0
     cdef list owners = []
@@ -245,7 +245,7 @@ cdef int project_tokens_chunk(
     Working call, const sketch_token *tokens, const int64_t *offsets, int64_t count,
     void *weights, int64_t *features, position
 ) except -1:
-    """Project some documents, and again until no token is unknown."""
+    """Project some documents; learn unknown tokens and make room as long as needed."""
     cdef sketch_outcome outcome
     cdef int64_t done
     while True:
@@ -347,7 +347,7 @@ def quantise(weights):
 
 
 def overlaps(offsets, hashes, weights, left, right, *, is_least=False, missing=None):
-    """Return the sum over the common features of each pair of documents: float64[k]."""
+    """Return the sum over the common features of documents left[i] and right[i]: float64[k]."""
     check_overlap(offsets, hashes, weights, left, right)
     sums = np.empty(len(left), np.float64)
     if len(left) == 0 or len(hashes) == 0:
@@ -434,6 +434,6 @@ cdef int raise_too_many(features, position, limit=SKETCH_FEATURES_MAX) except -1
     raise InputError(f"document {position} has {features} features, over {limit}")
 
 
-# Last, because `simdb` imports this module, and this import may be what imports `simdb`.
+# Last, because `simdb` imports this module, and this import may itself start to import `simdb`.
 from simdb.core.arrow import TextColumn
 from simdb.core.errors import InputError

@@ -8,7 +8,7 @@ NUMBERS = 2**64  # numbers that a stored int can hold
 
 
 cdef const uint8_t *key_of(bytes key) except? NULL:
-    """Return the start of a key of the hash of ids, or NULL if it is empty."""
+    """Return the start of the key for hashing ids, or NULL if it is empty."""
     if len(key) not in (0, ARRANGE_KEY_BYTES):
         raise ValueError(f"the key has {len(key)} bytes, not {ARRANGE_KEY_BYTES} or none")
     return <const uint8_t *> PyBytes_AS_STRING(key) if key else NULL

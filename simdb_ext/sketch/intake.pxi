@@ -1,8 +1,8 @@
 # Collecting the addresses of characters and tokens, with the GIL held, and cleaning texts before
 # they are cut, for `_sketch.pyx`.
 
-# How much is collected before the GIL is released for one call.  Tokens are so few that they are
-# still in the cache when they are hashed.
+# Limits of what is collected before the GIL is released for one call.  A chunk of tokens is so
+# small that it is still in the cache when it is hashed.
 cdef enum:
     CHUNK_TEXTS = 1024
     CHUNK_CHARACTERS = 1 << 20
@@ -10,7 +10,7 @@ cdef enum:
 
 
 cdef class Texts:
-    """The addresses of the characters of some texts, and what owns them."""
+    """The addresses of the characters of some texts, and the objects that own them."""
 
     cdef sketch_text *texts
     cdef int64_t count
@@ -33,7 +33,7 @@ cdef class Texts:
         free(self.room)
 
     cdef int collect(self, documents, Py_ssize_t first) except -1:
-        """Take documents from `first` on: a chunk, or fewer if one of them has an error."""
+        """Collect a chunk of documents from `first` on, or fewer if one of them has an error."""
         self.count = 0
         self.owners = []
         self.error = None
@@ -90,7 +90,7 @@ cdef class Texts:
         return take_str(text, taken)
 
     cdef int decode(self, Py_ssize_t first) except -1:
-        """Decode the texts taken as UTF-8; at an invalid one, stop before it with an error."""
+        """Decode the texts taken as UTF-8; stop with an error before an invalid text."""
         cdef int64_t at = 0, size = 0
         while True:
             with nogil:
@@ -130,7 +130,7 @@ cdef class Texts:
         return 0
 
     cdef int strip(self) except -1:
-        """Take the markup out of the texts."""
+        """Remove the markup of the texts."""
         cdef int64_t at = 0
         while True:
             with nogil:
@@ -143,7 +143,7 @@ cdef class Texts:
 
 
 cdef object strip_text(sketch_text *text, uint8_t *is_dropped):
-    """Take the markup out of a text, and return what owns its characters then."""
+    """Remove the markup of a text, and return the new owner of its characters."""
     owner = PyBytes_FromStringAndSize(NULL, text.length * text.width)
     text.length = markup_strip(text, PyBytes_AS_STRING(owner), is_dropped)
     text.characters = PyBytes_AS_STRING(owner)
@@ -170,7 +170,7 @@ def is_utf8(bytes content not None):
 
 
 def are_utf8(const uint64_t[::1] addresses not None, const int64_t[::1] lengths not None):
-    """Return whether each text is valid UTF-8: bool[n]; a null is.  The caller owns the texts."""
+    """Return whether each text is valid UTF-8: bool[n]; the caller keeps the texts alive."""
     cdef Py_ssize_t at, total = addresses.shape[0]
     cdef int64_t count
     if lengths.shape[0] != total:
@@ -215,7 +215,7 @@ cdef class Tokens:
         free(self.tokens)
 
     cdef int collect(self, tuple documents, Py_ssize_t first) except -1:
-        """Take a chunk of documents from `first` on."""
+        """Collect a chunk of documents from `first` on."""
         self.count = 0
         self.offsets[0] = 0
         self.owners = []
@@ -285,7 +285,7 @@ cdef class Tokens:
 
 
 cdef class Cleaning:
-    """How texts are cleaned; `compose` brings a str into NFC, in which cleaning expects it."""
+    """The way to clean texts; `compose` converts a str to NFC, which cleaning expects."""
 
     cdef clean_settings settings
     cdef object compose
@@ -297,7 +297,7 @@ cdef class Cleaning:
 
 
 cdef object clean_text(sketch_text *text, Cleaning cleaning):
-    """Clean a text, and return what owns its characters then: None if it is as it was."""
+    """Clean a text, and return the new owner of its characters; None if it did not change."""
     cdef int needs = sketch_operations.clean(text, cleaning.settings)
     cdef void *room
     owner = None
@@ -322,7 +322,7 @@ cdef object clean_text(sketch_text *text, Cleaning cleaning):
 
 
 def cleaned(str text not None, *, lowercase, compose, cleaning=0):
-    """Return a text as it is cut."""
+    """Return a text in which parts that look equal are equal."""
     cdef sketch_text taken
     take_str(text, &taken)
     owner = clean_text(&taken, Cleaning(compose, lowercase, cleaning))

@@ -1,4 +1,4 @@
-# MinHash signatures: making them, comparing them, keys of their bands; for `_sketch.pyx`.
+# MinHash signatures: making them, comparing them, and keys of their bands; for `_sketch.pyx`.
 
 cdef dict FAMILIES = {
     "stratified": MINIMA_STRATIFIED,
@@ -55,7 +55,7 @@ def project_and_sign_texts(
     texts, *, unit, shingle, lowercase, seed, replace, start, counting, family, feature_bits,
     vocabulary=None, idf=None, dimensions=SKETCH_DIMENSIONS, compose=None, cleaning=0
 ):
-    """Return what `project_texts` returns, and the signatures uint32[n, p] of `sign_texts`."""
+    """Return the results of `project_texts`, and the signatures of `sign_texts`."""
     if counting not in ("tf", "binary"):
         raise ValueError(f"counting is {counting!r}, not 'tf' or 'binary'")
     cdef Family permutations = Family(family, feature_bits)
@@ -74,7 +74,7 @@ def project_and_sign_texts(
 def sign_tokens(
     documents, *, shingle, seed, replace, start, family, feature_bits, vocabulary=None
 ):
-    """Do the same for documents given as tokens; each token is hashed as it is."""
+    """Return the results of `sign_texts` for documents given as tokens."""
     cdef Family permutations = Family(family, feature_bits)
     cdef Working call = Working("words", shingle, False, seed, replace, "tf", vocabulary, None)
     cdef tuple lists = tuple(documents)
@@ -90,7 +90,7 @@ def sign_features(
     const int64_t[::1] offsets not None, const uint64_t[::1] hashes not None, counts, *, family,
     feature_bits
 ):
-    """Return signatures uint32[n, p] of features with numbers of occurrences (None: 1 each)."""
+    """Return MinHash signatures uint32[n, p] of documents given as features."""
     cdef Family permutations = Family(family, feature_bits)
     cdef const uint32_t[::1] given = counts
     check_features(np.asarray(offsets), len(hashes), None)
@@ -136,7 +136,7 @@ def sign_weighted(
 
 
 def agreements(left, right, *, bits=8):
-    """Return in how many minima rows of `right` equal those of `left`: uint16[n]."""
+    """Return the number of equal minima of rows of `left` and `right`: uint16[n]."""
     check_minima(left, bits)
     check_minima(right, bits)
     if left.dtype != right.dtype or left.shape[1] != right.shape[1]:

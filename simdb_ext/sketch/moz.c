@@ -5,7 +5,7 @@
 #include "mix.h"
 #include "variants.h"
 
-#define HELD 1024 /* features counted at a time */
+#define HELD 1024 /* features counted together */
 
 struct lookup {
     uint32_t a, b, c;
@@ -81,7 +81,7 @@ static inline uint64_t token_hash(const struct sketch_text *text, int64_t start,
     }
 }
 
-/* Count how often each bit is set in the features of a text; return the number of features. */
+/* Count in how many features of a text each bit is set; return the number of features. */
 static inline int64_t count_ones(const struct sketch_text *text, int window, uint32_t *ones)
 {
     uint64_t features[HELD], latest[MOZ_WINDOW_MAX] = {0}, cyclic = 0;
@@ -106,7 +106,7 @@ static inline int64_t count_ones(const struct sketch_text *text, int window, uin
     return count;
 }
 
-/* In each of the three calls the compiler knows the width of the characters. */
+/* A separate copy of the loop for each width of characters, a constant. */
 static int64_t count_text(const struct sketch_text *text, int window, uint32_t *ones)
 {
     struct sketch_text one = {text->characters, text->length, 1, 0};
@@ -118,8 +118,8 @@ static int64_t count_text(const struct sketch_text *text, int window, uint32_t *
     return text->width == 2 ? count_ones(&two, window, ones) : count_ones(&four, window, ones);
 }
 
-/* simhash-cpp reverses the order of the bits, and sets a bit only if more than half of the features
-   do. */
+/* simhash-cpp reverses the order of the bits, and sets a bit only if it is set in more than half of
+   the features. */
 static void write_weights(const uint32_t *ones, int64_t count, int32_t *weights)
 {
     memset(weights, 0, SKETCH_DIMENSIONS * sizeof *weights);

@@ -1,9 +1,9 @@
-# Hashes of the words of texts, in order, which n-grams of them are in a table, and what texts
-# share; for `_sketch.pyx`.
+# Words of texts by hash, n-grams of them in a table, and passages that texts share; for
+# `_sketch.pyx`.
 
 HIT = np.dtype([("document", np.int32), ("position", np.int32), ("entry", np.uint32)])
 
-# Hits for which there is room at first, by words.
+# Words for each hit for which there is room at first.
 cdef enum:
     WORDS_EACH_HIT = 4
 
@@ -11,7 +11,7 @@ cdef enum:
 def hash_words(
     texts, *, unit, lowercase, seed, replace, start, compose=None, cleaning=0, marked=False
 ):
-    """Return the offsets int64[n + 1] of the words of each text, and their hashes uint64[k]."""
+    """Return the words of each text, in order: offsets int64[n + 1] and first words of hashes."""
     cdef Working call = Working(
         unit, 1, lowercase, seed, replace, "tf", None, None, SKETCH_DIMENSIONS, compose, cleaning
     )
@@ -30,7 +30,7 @@ def hash_words(
 
 
 def ngrams(const int64_t[::1] offsets not None, const uint64_t[::1] words not None, int n):
-    """Return the offsets int64[k + 1] of the n-grams of each document, and their hashes."""
+    """Return the n-grams of documents of words: offsets int64[d + 1] and hashes uint64[k]."""
     check_features(np.asarray(offsets), len(words), None)
     check_ngram(n)
     counts = np.maximum(np.diff(offsets) - n + 1, 0)
@@ -78,7 +78,7 @@ cdef class Ngrams:
     def find(
         self, const int64_t[::1] offsets not None, const uint64_t[::1] words not None, lengths
     ):
-        """Return which n-grams of documents are in the table: an array of `HIT`."""
+        """Return the n-grams of documents that are in the table: an array of `HIT`."""
         check_features(np.asarray(offsets), len(words), None)
         for n in lengths:
             check_ngram(n)
@@ -109,7 +109,7 @@ cdef int check_ngram(int n) except -1:
 
 
 cdef class Postings:
-    """Which items have the entries of a table; see `_sketch.pyi`."""
+    """The items in which the entries of a table of n-grams occur; see `_sketch.pyi`."""
 
     cdef seed_postings postings
     cdef object owners
@@ -142,7 +142,7 @@ cdef class Postings:
         self.postings.items = items
 
     def screen(self, hits, int64_t documents, least, spans):
-        """Return which documents may have an item, and the entries of each; see `_sketch.pyi`."""
+        """Return which documents may contain an item, and the distinct entries of each document."""
         cdef const uint8_t[::1] content = self.checked(hits, documents)
         cdef seed_rule rule
         self.take_rule(&rule, least, spans)
@@ -161,7 +161,7 @@ cdef class Postings:
         return has_any, seen[:written]
 
     def seeds(self, hits, int length, least, spans, is_counted not None, is_whole not None):
-        """Return pairs of a document and an item, and their seeds; see `_sketch.pyi`."""
+        """Return the pairs of a document and an item that it may contain, and their seeds."""
         cdef const uint8_t[::1] content = self.checked(hits, 2**31)
         cdef const uint8_t[::1] counted = is_counted.view(np.uint8), whole = is_whole.view(np.uint8)
         cdef seed_rule rule
@@ -193,7 +193,7 @@ cdef class Postings:
             seeds_free(&found)
 
     cdef object checked(self, hits, int64_t documents):
-        """Return hits as bytes, ValueError if one of them is not of an entry and a document."""
+        """Return hits as bytes; raise ValueError unless their entries and documents exist."""
         if hits.dtype != HIT:
             raise ValueError(f"hits are {hits.dtype}, not {HIT}")
         if len(hits) and hits["entry"].max() >= self.postings.entries:
@@ -216,7 +216,7 @@ cdef class Postings:
 
 
 cdef object copied(const void *content, shape, dtype):
-    """Return an array with a copy of what is there."""
+    """Return an array with a copy of some memory."""
     array = np.empty(shape, dtype)
     cdef uint8_t[::1] out
     if array.size:
@@ -232,7 +232,7 @@ PASSAGE = np.dtype([
 
 
 def align(documents, items, pairs, const int64_t[::1] bounds not None, runs):
-    """Return the passages around runs of equal words; see `_sketch.pyi`."""
+    """Return the passages that documents and items share."""
     check_runs(documents, items, pairs, np.asarray(bounds), runs)
     found = np.empty(len(runs), PASSAGE)
     if not len(runs):
@@ -258,7 +258,7 @@ LEAK_PASSAGE = np.dtype(PASSAGE.descr + [("first_run", np.int64), ("runs", np.in
 def judge_leaks(
     documents, items, pairs, const int64_t[::1] bounds not None, seeds, weights, least
 ):
-    """Return a verdict on each pair, passages and runs; see `_sketch.pyi`."""
+    """Return verdicts on pairs, passages, and runs of equal words."""
     check_runs(documents, items, pairs, np.asarray(bounds), seeds)
     verdicts = np.zeros(len(pairs), VERDICT)
     if len(weights) != len(items[1]) or len(least) != len(pairs):
@@ -306,7 +306,7 @@ def word_places(str text not None, *, unit):
 
 
 def without_markup(str text not None):
-    """Return a text as its marked words are cut, and which of its characters are left out."""
+    """Return a text with spaces in place of its markup, and which characters were omitted."""
     cdef sketch_text taken
     take_str(text, &taken)
     dropped = np.zeros(taken.length, np.bool_)
@@ -318,7 +318,7 @@ def without_markup(str text not None):
 
 
 cdef class Sides:
-    """Pairs of a document and an item, and their runs, which `check_runs` has checked."""
+    """Pairs of a document and an item, and their runs; `check_runs` has checked both."""
 
     cdef const int64_t[::1] starts, item_starts
     cdef const uint64_t[::1] words, item_words

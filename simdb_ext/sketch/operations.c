@@ -1,5 +1,4 @@
-/* All operations, each in a file of its own, compiled for the instruction set that VECTORS
-   names. */
+/* All operations, each defined in a header, compiled for the instruction set that VECTORS names. */
 
 #include "cpu.h"
 

@@ -1,16 +1,16 @@
-# Where the parts of texts lie, and what the words of each are, for `_sketch.pyx`.
+# The parts of texts: where they lie, and keys for their words; for `_sketch.pyx`.
 
 cdef dict PART_UNITS = {
     "paragraph": PART_PARAGRAPH, "line": PART_LINE, "sentence": PART_SENTENCE
 }
 
-# So many parts are hashed at a time; their words stay in the cache.
+# Parts that are hashed together; their words stay in the cache.
 cdef enum:
     PARTS_TOGETHER = 1024
 
 
 cdef class Parts:
-    """Some parts of texts, each as a text, and the number of the text that it is from."""
+    """Some parts of texts, each as a text, and the number of the text that each is from."""
 
     cdef sketch_text *parts
     cdef int64_t *owners
@@ -60,7 +60,7 @@ cdef class Parts:
 def hash_parts(
     texts, *, parts, unit, lowercase, seed, replace, start, compose=None, cleaning=0
 ):
-    """Return how many parts each text has, and the key and the number of words of each part."""
+    """Return the number of parts of each text, and the key and number of words of each part."""
     cdef Working call = Working(
         unit, 1, lowercase, seed, replace, "tf", None, None, SKETCH_DIMENSIONS, compose, cleaning
     )
@@ -94,7 +94,7 @@ def hash_parts(
 
 
 def part_keys(const int64_t[::1] offsets not None, const uint64_t[::1] words not None):
-    """Return the key of each part, given the words of all: uint64[k]."""
+    """Return the key of each part, given the words of all parts: uint64[k]."""
     check_features(np.asarray(offsets), len(words), None)
     cdef const int64_t[::1] counts = np.diff(offsets)
     keys = np.empty(len(counts), np.uint64)
@@ -109,7 +109,7 @@ def part_keys(const int64_t[::1] offsets not None, const uint64_t[::1] words not
 
 
 def part_bounds(str text not None, parts):
-    """Return where each part of a text begins and ends, and where the next begins: int64[k, 3]."""
+    """Return the bounds of the parts of a text: int64[k, 3]."""
     cdef sketch_text taken
     cdef part_unit unit = <part_unit><int>checked_name("parts", parts, PART_UNITS)
     cdef int64_t position = 0, count = 0
@@ -126,7 +126,7 @@ def part_bounds(str text not None, parts):
 
 
 def part_rest(str text not None, parts, is_dropped):
-    """Return what is left of a text without some of its parts; None if it has other parts."""
+    """Return a text without some of its parts; None if it does not have this number of parts."""
     cdef sketch_text taken
     cdef part_unit unit = <part_unit><int>checked_name("parts", parts, PART_UNITS)
     cdef const uint8_t[::1] flags = is_dropped.view(np.uint8)

@@ -7,7 +7,7 @@
 
 #define UNIT 1024u /* weights that are not whole numbers are counted in 1/1024 */
 
-/* Given tokens are made into shingles once this many hashes are held; another window still fits. */
+/* Held hashes of given tokens at which shingles are made; another window still fits. */
 #define SHINGLED (SKETCH_SHINGLE_MAX + 1)
 
 #define WORD_CHARACTERS 6 /* of an average word in running text, with the character after it */
@@ -15,11 +15,10 @@
 #define PREFETCHED 2048 /* bytes at the beginning of each text */
 #define CACHE_LINE 64
 
-/* A feature that occurs more often than this weighs as if it occurred so often, so that its weight
-   has few bits. */
+/* A limit on the occurrences of a feature that count, so that its weight has few bits. */
 #define COUNT_MAX 65535u
 
-/* 1 + ln n in units, for the small n, which are frequent. */
+/* 1 + ln n in units, for small n, which are frequent. */
 static uint32_t logarithms[256];
 
 static uint32_t logarithm(uint32_t count)
@@ -72,7 +71,7 @@ static int is_wide(const struct sketch_settings *settings)
     return settings->dimensions > SKETCH_DIMENSIONS;
 }
 
-/* Make the further words of features from `start` on, of some of `count`; return of how many. */
+/* Make the further words of features from `start` on, a part of `count`; return the number made. */
 static int64_t make_further(struct sketch_scratch *scratch, const uint64_t *first, int64_t start,
                             int64_t count)
 {
@@ -146,13 +145,13 @@ static void add_features(struct sketch_scratch *scratch, int64_t count,
         sketch_operations->idf(settings->idf, first, count, scratch->units);
         add_units(scratch, settings, first, second, count);
     }
-    /* Last, because the hashes are overwritten. */
+    /* Last, because it overwrites the hashes. */
     if (settings->family != NULL)
         minima_add(&sketch_operations->minima, &scratch->minima, settings->family, first,
                    count);
 }
 
-/* Count the features of `length` tokens each that the held hashes make; the rest stays held. */
+/* Count the features that the held hashes make, of `length` tokens each; the rest stays held. */
 static void count_features(struct sketch_scratch *scratch, int length,
                            const struct sketch_settings *settings)
 {
@@ -199,7 +198,7 @@ static void add_bag(struct sketch_scratch *scratch, const struct sketch_settings
     }
 }
 
-/* Write weights from `first` on, as many as one pair of words makes. */
+/* Write the weights that one pair of words makes, from `first` on. */
 static void write_some(const struct sketch_scratch *scratch, int first, int32_t *whole,
                        float *weights)
 {
@@ -234,8 +233,8 @@ static void write_signature(struct sketch_scratch *scratch, const struct minima_
         memset(row, 0xFF, (size_t)family->count * sizeof *row);
 }
 
-/* Finish a document and write its results.  A text that is shorter than a shingle has one feature:
-   all its tokens. */
+/* Finish a document and write its results.  A text with fewer tokens than a shingle has one
+   feature, all its tokens. */
 static enum sketch_outcome finish(struct sketch_scratch *scratch,
                                   const struct sketch_settings *settings, int64_t at,
                                   void *weights, int64_t *features)
@@ -287,8 +286,8 @@ static void read_text(const struct sketch_text *text, const struct sketch_settin
     }
 }
 
-/* Request the memory where a text begins, while the text before it is read: each Python str lies
-   elsewhere.  What follows is requested by the processor itself. */
+/* Request the memory where a text begins, while the text before it is read, because each Python str
+   lies elsewhere.  The processor itself requests what follows. */
 static void prefetch_text(const struct sketch_text *text)
 {
     const char *content = text->characters;

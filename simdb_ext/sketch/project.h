@@ -1,4 +1,5 @@
-/* From texts to weights: tokens, their hashes, shingles, and how often each bit is set. */
+/* From texts to weights: tokens, their hashes, shingles, and the number of times each bit is
+   set. */
 
 #ifndef SIMDB_PROJECT_H
 #define SIMDB_PROJECT_H
@@ -13,17 +14,17 @@ struct sketch_token {
     int64_t length;
 };
 
-/* Hash the tokens of one ASCII character, which depend on the seed alone; call this once before any
-   text is read. */
+/* Hash the tokens of one ASCII character, which depend on the seed alone.  Call this once before
+   any text is read. */
 void sketch_tokens_begin(struct sketch_scratch *scratch, const struct sketch_settings *settings);
 
-/* Hold the hashes of the tokens from `position` on, of at most a window of characters; return where
+/* Hold the hashes of the tokens from `position` on, in at most a window of characters; return where
    the next window begins. */
 int64_t sketch_hold_window(struct sketch_scratch *scratch, const struct sketch_text *text,
                            int64_t position, struct sketch_space *space,
                            const struct sketch_settings *settings);
 
-/* Hold the hashes of the first of some given tokens, at most a window; return how many tokens. */
+/* Hold the hashes of the first of some given tokens, at most a window; return their number. */
 int64_t sketch_hold_given(struct sketch_scratch *scratch, const struct sketch_token *tokens,
                           int64_t count, const struct sketch_settings *settings);
 
@@ -42,21 +43,24 @@ enum sketch_outcome {
 /* Fill the table of logarithms; call this once, before anything else. */
 void sketch_project_begin(void);
 
-/* Write weights and numbers of features of the texts whose number of features is given as negative,
-   from text `done` on up to the first text with an error; `done` becomes the number of texts before
-   it.  Unknown tokens are forgotten if `done` is 0.
-   `sketch_tokens_begin` has prepared `scratch`.  Weights are [count][settings->dimensions], int32
-   for SKETCH_TF and SKETCH_BINARY without idf, else float.  A text with unknown tokens, which
-   `scratch` then holds, keeps a negative number.  With SKETCH_COLLECT the features of the last text
-   stay in the bag, and there are no weights.  With SKETCH_MINHASH weights are signatures, uint32
-   [count][family->count]; with another counting and a family, scratch->signatures are. */
+/* Write weights and numbers of features of the texts from text `done` on, up to the first text with
+   an error.  `done` becomes the number of texts before it.  Texts whose number of features is not
+   negative are skipped.  `sketch_tokens_begin` has prepared `scratch`.
+
+   Weights are [count][settings->dimensions], int32 for SKETCH_TF and SKETCH_BINARY without idf,
+   else float.  With SKETCH_COLLECT there are no weights, and the features of the last text remain
+   in the bag.  With SKETCH_MINHASH, weights are signatures, uint32 [count][family->count].  With
+   any other counting and a family, signatures are written to scratch->signatures.
+
+   Unknown tokens are recorded in `scratch`, and forgotten first if `done` is 0.  A text with
+   unknown tokens keeps a negative number of features. */
 enum sketch_outcome sketch_project_texts(const struct sketch_text *texts, int64_t count,
                                          const struct sketch_settings *settings,
                                          struct sketch_scratch *scratch, void *weights,
                                          int64_t *features, int64_t *done);
 
-/* Do the same for documents given as tokens; document i has the tokens from offsets[i] up to
-   offsets[i + 1]. */
+/* Do what `sketch_project_texts` does for documents given as tokens: document i has the tokens
+   offsets[i] to offsets[i + 1]. */
 enum sketch_outcome sketch_project_tokens(const struct sketch_token *tokens,
                                           const int64_t *offsets, int64_t count,
                                           const struct sketch_settings *settings,
@@ -74,7 +78,7 @@ enum sketch_outcome sketch_moz_texts(const struct sketch_text *texts, int64_t co
                                      int is_replaced, int32_t *weights, int64_t *features,
                                      int64_t *done);
 
-/* Write where the words of a text begin and end, two positions each, and return their number:
+/* Write where the words of a text begin and end, two positions each, and return their number.
    `places` has room for a word of each character.  A lone surrogate is a question mark. */
 int64_t sketch_place_words(const struct sketch_text *text, enum sketch_unit unit,
                            int64_t *places);

@@ -1,14 +1,14 @@
 # Sketching one text at a time, with settings that are checked once, for `_sketch.pyx`.
 
 cdef enum:
-    # Shorter texts are sketched without releasing the GIL, which would take about as long.
+    # Shorter texts are sketched with the GIL held: releasing it would take about as long.
     SHORT_CHARACTERS = 1 << 14
-    # Working memory that has grown larger, for a long text, is not kept.
+    # Working memory for more features, after a long text, is freed instead of kept.
     KEPT_FEATURES = 1 << 16
 
 
 cdef class SingleText:
-    """The settings of a sketch and working memory for some threads, one text at a time."""
+    """The settings of a sketch, and idle working memory for one text at a time in each thread."""
 
     cdef dict settings
     cdef Family family
@@ -55,7 +55,7 @@ cdef class SingleText:
 
 
 cdef class TextFingerprinter(SingleText):
-    """Makes the fingerprint, vector and levels of one text after the other."""
+    """The settings and memory for fingerprints, vectors and levels of one text after another."""
 
     cdef int dimensions
     cdef int width
@@ -111,7 +111,7 @@ cdef class TextFingerprinter(SingleText):
 
 
 cdef class TextSigner(SingleText):
-    """Makes the packed MinHash signature of one text after the other."""
+    """The settings and memory for packed MinHash signatures of one text after another."""
 
     cdef int stored_bits
     cdef tuple vector_shape
@@ -157,7 +157,7 @@ cdef class TextSigner(SingleText):
 
 
 def keys_of_one(packed, *, stored_bits, bands, rows):
-    """Return the keys uint64[bands] of the bands of one packed signature uint8[1, width]."""
+    """Return the keys uint64[bands] of one packed signature uint8[1, width]."""
     cdef Py_buffer view
     cdef uint64_t keys[MINIMA_MOST]
     cdef int bits = stored_bits
@@ -200,9 +200,9 @@ def quantise_one(weights, *, dimensions, width, bint is_rounded, bint is_query):
 
 cdef tuple sketch_of(const void *weights, int is_float, int dimensions, const uint8_t *rounded,
                      tuple shape, bint is_query, int64_t features):
-    """Return bits, vectors of a shape, levels or None, and `features`, as of one row of weights.
+    """Return bits, vectors, levels or None, and `features`, for one row of weights.
 
-    The vector is `rounded`, unless it is NULL.
+    The vector is `rounded`, unless that is NULL.
     """
     cdef uint8_t vector[SKETCH_DIMENSIONS_MAX]
     cdef uint8_t levels[64]

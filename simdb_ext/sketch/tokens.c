@@ -10,7 +10,7 @@
 /* Given tokens of at most this many bytes are hashed together, longer ones one by one. */
 #define GIVEN_SHORT 1024
 
-#define REPLACEMENT '?' /* what Python writes for a lone surrogate */
+#define REPLACEMENT '?' /* Python writes this for a lone surrogate */
 
 static void hold(struct sketch_scratch *scratch, uint64_t first, uint64_t second)
 {
@@ -18,7 +18,7 @@ static void hold(struct sketch_scratch *scratch, uint64_t first, uint64_t second
     scratch->second[scratch->held++] = second;
 }
 
-/* Hold a token that is not known as it is; record it as unknown unless it is empty or too long. */
+/* Hold the hash of an unknown token; record the token unless it is empty or too long. */
 static void hold_unknown(struct sketch_scratch *scratch, uint64_t first, uint64_t second,
                          const uint8_t *content, int64_t length)
 {
@@ -29,8 +29,7 @@ static void hold_unknown(struct sketch_scratch *scratch, uint64_t first, uint64_
     sketch_unknown_add(&scratch->unknown, content, length);
 }
 
-/* Return the place of a token, given the first word of its hash; mostly it is the first place
-   tried. */
+/* Return the place of a token, given the first word of its hash; usually the first place tried. */
 static inline uint64_t place_of(const struct sketch_vocabulary *vocabulary, uint64_t first)
 {
     uint64_t place = first & vocabulary->mask, key = vocabulary->keys[place];
@@ -38,7 +37,7 @@ static inline uint64_t place_of(const struct sketch_vocabulary *vocabulary, uint
     return key == first || key == 0 ? place : sketch_vocabulary_place(vocabulary, first);
 }
 
-/* Hold the tokens that are not in the vocabulary.  Whether a token is in it cannot be predicted, so
+/* Hold the tokens that are not in the vocabulary.  Which ones these are cannot be predicted, so
    there is no branch; writing never overtakes reading. */
 static void hold_others(struct sketch_scratch *scratch, int64_t count,
                         const struct sketch_vocabulary *vocabulary)
@@ -58,7 +57,7 @@ static void hold_others(struct sketch_scratch *scratch, int64_t count,
     scratch->held += kept;
 }
 
-/* Hold what replaces each token; writing never overtakes reading. */
+/* Hold the replacement of each token; writing never overtakes reading. */
 static void hold_meanings(struct sketch_scratch *scratch, int64_t count,
                           const struct sketch_vocabulary *vocabulary)
 {
@@ -81,7 +80,7 @@ static void hold_meanings(struct sketch_scratch *scratch, int64_t count,
     }
 }
 
-/* Hash the tokens that were cut, behind the hashes that are held. */
+/* Hash the tokens that were cut, after the hashes that are held. */
 static void hash_tokens(struct sketch_scratch *scratch, int64_t count, uint32_t seed)
 {
     sketch_operations->hash(scratch->copy, scratch->starts, scratch->stops, count, seed,
@@ -121,7 +120,7 @@ static uint64_t marks_of(const uint8_t *word, int64_t size)
                ? SKETCH_SINGLE : 0;
 }
 
-/* Put marks into the hashes of the tokens that were cut. */
+/* Set the marks in the hashes of the tokens that were cut. */
 static void mark_tokens(struct sketch_scratch *scratch, int64_t count)
 {
     uint64_t *first = scratch->first + scratch->held;
@@ -135,7 +134,7 @@ static void mark_tokens(struct sketch_scratch *scratch, int64_t count)
     }
 }
 
-/* Hold the tokens that were cut, or what replaces them. */
+/* Hold the tokens that were cut, or their replacements. */
 static void hold_tokens(struct sketch_scratch *scratch, int64_t count,
                         const struct sketch_settings *settings)
 {
@@ -159,7 +158,7 @@ static void hold_letters(struct sketch_scratch *scratch, int64_t count)
     scratch->held += count;
 }
 
-/* Return whether a token of several characters may have this character. */
+/* Return whether a token of several characters may contain this character. */
 static int is_inside(uint32_t code, enum sketch_unit unit)
 {
     int class = unicode_class(code);
@@ -169,7 +168,7 @@ static int is_inside(uint32_t code, enum sketch_unit unit)
     return class == CLASS_WORD || (class == CLASS_SPACELESS && unit == SKETCH_WORDS);
 }
 
-/* What a character of each class is: no part of a word, a part of one, or a word by itself. */
+/* The kinds of characters: outside words, part of a word, or a word alone. */
 enum { OUTSIDE, INSIDE, ALONE };
 
 static void kinds_of(enum sketch_unit unit, uint8_t *kinds)
@@ -183,7 +182,7 @@ static void kinds_of(enum sketch_unit unit, uint8_t *kinds)
         kinds[CLASS_SPACELESS] = unit == SKETCH_WORDS ? INSIDE : ALONE;
 }
 
-/* Inline, so that the compiler knows the width of the text. */
+/* Inline, so that the width of the text is a constant. */
 static inline int64_t place_words(struct sketch_text text, const uint8_t *kinds, int64_t *places)
 {
     int64_t count = 0;
@@ -247,7 +246,7 @@ static int64_t hold_long_word(struct sketch_scratch *scratch, const struct sketc
     return position;
 }
 
-/* Hold the words of the window [start, stop); returns where the next window begins. */
+/* Hold the words of the window [start, stop); return where the next window begins. */
 static int64_t hold_words(struct sketch_scratch *scratch, const struct sketch_text *text,
                           int64_t start, int64_t stop, const struct sketch_settings *settings)
 {
@@ -272,7 +271,7 @@ static int64_t hold_words(struct sketch_scratch *scratch, const struct sketch_te
         hold_tokens(scratch, count, settings);
         return stop;
     }
-    /* The last word may continue beyond the window, so it is left to the next window. */
+    /* The last word may continue beyond the window, so the next window takes it. */
     if (open == start)
         return hold_long_word(scratch, text, start, settings);
     hold_tokens(scratch, count - 1, settings);
@@ -288,8 +287,8 @@ static int64_t put_token(const struct sketch_tokens *tokens, int64_t count, uint
     return count + 1;
 }
 
-/* Fold the characters [start, stop) of any text, each as a token in UTF-8; return their number. For
-   n characters `tokens` has room for n + 1 tokens and 4 n + 4 bytes. */
+/* Fold the characters [start, stop) of any text, each as a token in UTF-8; return their number.
+   For n characters, `tokens` has room for n + 1 tokens and 4 n + 4 bytes. */
 static int64_t fold_any(const struct sketch_text *text, int64_t start, int64_t stop, int lowercase,
                         struct sketch_space *space, const struct sketch_tokens *tokens)
 {
@@ -352,7 +351,7 @@ int64_t sketch_hold_window(struct sketch_scratch *scratch, const struct sketch_t
     return hold_words(scratch, text, position, stop, settings);
 }
 
-/* Hold the hash of one token, or of what replaces it. */
+/* Hold the hash of one token, or of its replacement. */
 static void hold_token(struct sketch_scratch *scratch, const struct sketch_token *token,
                        const struct sketch_settings *settings)
 {
@@ -370,7 +369,7 @@ static void hold_token(struct sketch_scratch *scratch, const struct sketch_token
         hold(scratch, vocabulary->meanings[place].first, vocabulary->meanings[place].second);
 }
 
-/* Copy a token, a short one without a call; nothing outside the token is read. */
+/* Copy a token, without a call if it is short; nothing outside the token is read. */
 static inline void copy_token(uint8_t *copy, const struct sketch_token *token)
 {
     const uint8_t *content = token->content;

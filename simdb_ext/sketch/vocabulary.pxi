@@ -1,6 +1,6 @@
-# The vocabulary: which tokens are left out or replaced, for `_sketch.pyx`.
+# The vocabulary: tokens that are omitted or replaced, for `_sketch.pyx`.
 
-# Places in the table.  It is mostly empty: a search beyond the first place is mispredicted.
+# Places of the table.  It is mostly empty, because a step beyond the first place is mispredicted.
 cdef enum:
     PLACES_LEAST = 64
     PLACES_FOR_EACH = 4
@@ -8,7 +8,7 @@ cdef enum:
 
 
 cdef class Vocabulary:
-    """Which tokens are left out (stop words) or replaced (by their stem) before shingles."""
+    """The tokens that are omitted (stop words) or replaced (by stems) before shingles."""
 
     cdef sketch_vocabulary table
     cdef uint32_t hash_seed
@@ -37,14 +37,14 @@ cdef class Vocabulary:
         return self.hash_seed
 
     cdef int forget(self) except -1:
-        """Forget everything but the stop words."""
+        """Forget everything except the stop words."""
         self.make_table(PLACES_LEAST)
         for word in self.stop_words:
             self.put(word, b"")
         return 0
 
     cdef int forget_much(self) except -1:
-        """Forget the stems if more than `limit` are remembered."""
+        """Forget all stems if more than `limit` are remembered."""
         if self.used > self.limit + len(self.stop_words):
             self.forget()
         return 0
@@ -65,7 +65,7 @@ cdef class Vocabulary:
         return 0
 
     cdef int put(self, bytes token, bytes replacement) except -1:
-        """Remember that `replacement` replaces `token`; if it is empty, the token is left out."""
+        """Remember that `replacement` replaces `token`; an empty one omits the token."""
         cdef mix_stream key
         cdef mix_stream value
         if len(token) > VOCABULARY_TOKEN_MAX:
@@ -100,7 +100,7 @@ cdef class Vocabulary:
         return 0
 
     cdef int widen(self) except -1:
-        """Double the places."""
+        """Double the number of places."""
         cdef sketch_vocabulary old = self.table
         cdef uint64_t i
         cdef uint64_t used = self.used

@@ -10,7 +10,7 @@ cdef dict COUNTINGS = {
 
 
 cdef enum:
-    COLLECTED_FIRST = 1 << 12  # features that there is room for at first
+    COLLECTED_FIRST = 1 << 12  # features for which there is room at first
 
 
 cdef class Working:
@@ -114,7 +114,7 @@ cdef class Working:
         return len(tokens) > 0
 
     cdef int widen(self) except -1:
-        """Make a bag or set with more room, whose content is lost, or a sequence."""
+        """Enlarge the bag or the set, whose content is lost, or the sequence."""
         if self.settings.counting == SKETCH_SEQUENCE:
             return self.widen_sequence()
         return self.widen_set() if self.settings.counting == SKETCH_BINARY else self.widen_bag()
@@ -161,11 +161,11 @@ cdef class Working:
 
 
 cdef class Collected:
-    """The features of documents, collected one document after the other."""
+    """The features of documents, collected one document after another."""
 
     cdef uint64_t *hashes
     cdef uint32_t *counts
-    cdef int64_t *offsets  # one more than there are documents
+    cdef int64_t *offsets  # documents + 1 offsets
     cdef int64_t documents
     cdef int64_t room
 
@@ -180,7 +180,7 @@ cdef class Collected:
         free(self.offsets)
 
     cdef int add(self, const sketch_bag *bag) noexcept nogil:
-        """Append the features in the bag as those of the next document; -1 without memory."""
+        """Append the features in the bag as the next document; return -1 without memory."""
         cdef int64_t start = self.offsets[self.documents]
         cdef int64_t stop = start + bag.count
         if stop > self.room and self.widen(2 * stop) < 0:
@@ -192,7 +192,7 @@ cdef class Collected:
         return 0
 
     cdef int widen(self, int64_t room) noexcept nogil:
-        """Make room for so many features; -1 without memory."""
+        """Make room for `room` features; return -1 without memory."""
         cdef void *hashes = realloc(self.hashes, room * sizeof(uint64_t))
         if hashes != NULL:
             self.hashes = <uint64_t *>hashes
@@ -240,7 +240,7 @@ cdef int checked_name(str what, name, dict known) except -1:
 
 
 cdef int check_idf(entries, directory, default) except -1:
-    """Raise unless the arrays of a table fit together."""
+    """Raise unless the arrays of an idf table fit together."""
     for name, array, dtype in (
         ("entries", entries, np.uint64), ("directory", directory, np.uint32)
     ):

@@ -34,23 +34,23 @@ ROOT = Path(__file__).parents[2]
 def main() -> None:
     old = [code for code in range(CODE_POINTS) if is_old(code)]
     tables = {
-        "First code point and number of those that are not seen.": (
+        "Ranges of invisible characters: first code point, number of code points.": (
             "IGNORABLE_RANGES[][2]",
             [(first, last - first + 1) for first, last in ranges_of(IGNORABLE)],
         ),
-        "First code point and number of those that PDF and Word leave inside words.": (
+        "Ranges of characters that PDF and Word insert into words: first code point, number.": (
             "STRAY_RANGES[][2]",
             [(first, last - first + 1) for first, last in ranges_of(STRAYS)],
         ),
-        "First code point, number of them, their canonical combining class.": (
+        "Ranges of combining characters: first code point, number, canonical combining class.": (
             "COMBINING_RANGES[][3]",
             runs((code, kind) for code in old if (kind := unicodedata.combining(chr(code)))),
         ),
-        "First code point and number of those that NFC may change, alone or with one before.": (
+        "Ranges that NFC may change, alone or with a character before: first code point, number.": (
             "COMPOSING_RANGES[][2]",
             [row[:2] for row in runs((code, None) for code in sorted(composing(old)))],
         ),
-        "A code point, and up to three that it becomes if case does not count; 0 is none.": (
+        "A code point, and up to three code points to which case folding maps it; 0 is none.": (
             "FOLDS[][4]",
             folds(old),
         ),
@@ -107,7 +107,7 @@ def folds(codes: list[int]) -> list[tuple[int, ...]]:
     return rows
 
 
-HEADER = f"""/* What texts are cleaned by, of Unicode 13.0.
+HEADER = f"""/* Properties of characters by which texts are cleaned, from Unicode 13.0.
 
    Written by {Path(__file__).relative_to(ROOT)}. */
 

@@ -1,4 +1,4 @@
-/* `hash`, `shingles` and `further`: the hashes of tokens, and what is made of them. */
+/* `hash`, `shingles` and `further`: hashes of tokens and shingles, and their further words. */
 
 #ifndef SIMDB_HASHES_H
 #define SIMDB_HASHES_H
@@ -8,7 +8,7 @@
 
 #if VECTORS_X86
 
-/* mix_final of each word of a vector. */
+/* Return mix_final of each word of a vector. */
 VECTOR_INLINE vector mix_finals(vector words)
 {
     words = vector_times_64(vector_xor(words, vector_right_64(words, 33)), MIX_FINAL_FIRST);
@@ -127,8 +127,8 @@ static inline __m512i lanes_mask(__m512i lengths)
     return _mm512_srlv_epi64(_mm512_set1_epi64(-1), unused);
 }
 
-/* Load the first 16 bytes of eight tokens, as two words of each.  Loads and shuffles are much
-   faster than a gather. */
+/* Load the first 16 bytes of eight tokens, as two words each.  Loads and shuffles are much faster
+   than a gather. */
 static inline void lanes_load(const uint8_t *text, const uint32_t *starts,
                               __m512i *low, __m512i *high)
 {
@@ -184,8 +184,7 @@ static void hash(const uint8_t *text, const uint32_t *starts,
 
 #else
 
-/* The definition of `hash`. */
-/* Return the first `length` of 8 bytes as a word, the other bytes 0. */
+/* Return the first `length` of 8 bytes as a word; the other bytes are 0. */
 static inline uint64_t load_some(const uint8_t *content, int64_t length)
 {
     if (length <= 0)
@@ -214,7 +213,7 @@ static void hash_each(const uint8_t *text, const uint32_t *starts, const uint32_
 
 #if VECTORS == VECTORS_AVX2
 
-/* Load the first 16 bytes of four tokens, as two words of each. */
+/* Load the first 16 bytes of four tokens, as two words each. */
 static inline void load_tokens(const uint8_t *text, const uint32_t *starts,
                                __m256i *low, __m256i *high)
 {
@@ -228,8 +227,7 @@ static inline void load_tokens(const uint8_t *text, const uint32_t *starts,
     *high = _mm256_unpackhi_epi64(even, odd);
 }
 
-/* Hash four tokens.  Of tokens of 16 bytes and more the results are wrong; return a mask of these
-   tokens. */
+/* Hash four tokens.  Return a mask of the tokens of 16 bytes and more, whose results are wrong. */
 static inline int hash_four(const uint8_t *text, const uint32_t *starts,
                             const uint32_t *stops, uint32_t seed, uint64_t *first,
                             uint64_t *second)
@@ -259,7 +257,7 @@ static inline int hash_four(const uint8_t *text, const uint32_t *starts,
     return _mm_movemask_ps(_mm_castsi128_ps(_mm_cmpgt_epi32(lengths, _mm_set1_epi32(15))));
 }
 
-/* Hash the tokens whose bits are set in `longer`; apart, so that the usual loop keeps its
+/* Hash the tokens in the mask `longer`; a separate function, so that the usual loop keeps its
    registers. */
 static __attribute__((noinline)) void hash_longer(const uint8_t *text, const uint32_t *starts,
                                                   const uint32_t *stops, int longer,
@@ -279,7 +277,7 @@ static void hash(const uint8_t *text, const uint32_t *starts, const uint32_t *st
         return;
     }
     for (int64_t i = 0; i < count; i += 4) {
-        /* The last four tokens may have been hashed in part before. */
+        /* The last four tokens may include tokens that were hashed before. */
         int64_t at = count - i < 4 ? count - 4 : i;
         int longer = hash_four(text, starts + at, stops + at, seed, first + at, second + at);
 

@@ -1,4 +1,4 @@
-/* The vocabulary: which tokens are left out, and which are replaced by others. */
+/* The vocabulary: tokens that are omitted or replaced by other tokens. */
 
 #ifndef SIMDB_VOCABULARY_H
 #define SIMDB_VOCABULARY_H
@@ -8,22 +8,22 @@
 
 #define VOCABULARY_TOKEN_MAX 255 /* bytes; a longer token is never replaced */
 
-/* The hash of what replaces a token; if both words are 0, the token is left out. */
+/* The hash of the replacement of a token; if both words are 0, the token is omitted. */
 struct sketch_meaning {
     uint64_t first;
     uint64_t second;
 };
 
-/* A hash table whose keys are the first words of the hashes of tokens, 0 in an empty place.  Of the
-   mask + 1 places, a power of two, at least three in four are empty. */
+/* A hash table whose keys are the first words of the hashes of tokens, 0 in an empty place.  There
+   are mask + 1 places, a power of two, of which at least three quarters are empty. */
 struct sketch_vocabulary {
     uint64_t *keys;
     struct sketch_meaning *meanings;
     uint64_t mask;
-    int is_complete; /* a token that is not in the table is kept; else it is unknown */
+    int is_complete; /* whether a token outside the table is kept; otherwise it is unknown */
 };
 
-/* Unknown tokens, one after the other, each behind one byte with its length. */
+/* Unknown tokens back to back, each after one byte with its length. */
 struct sketch_unknown {
     uint8_t content[1 << 16];
     int64_t size;
@@ -40,7 +40,8 @@ static inline uint64_t sketch_vocabulary_place(const struct sketch_vocabulary *v
     return place;
 }
 
-/* Record an unknown token; without room it is dropped and will come again. */
+/* Record an unknown token.  Without room it is dropped, and recorded when the text is read
+   again. */
 static inline void sketch_unknown_add(struct sketch_unknown *unknown, const uint8_t *content,
                                       int64_t length)
 {

@@ -1,5 +1,5 @@
-/* `agree_narrow` and `agree_wide`: a vector of minima at a time.  `agree_one_bit` and
-   `agree_two_bits`: a word of them. */
+/* `agree_narrow` and `agree_wide` compare a vector of minima at a time, `agree_one_bit` and
+   `agree_two_bits` a word of minima. */
 
 #ifndef SIMDB_AGREE_H
 #define SIMDB_AGREE_H
@@ -18,7 +18,7 @@ VECTOR_INLINE int agree_at(const uint8_t *left, const uint8_t *right, const size
     return one == other;
 }
 
-/* Return in how many places minima of `size` bytes, a constant, agree; they lie at any address. */
+/* Return the number of equal minima of `size` bytes, a constant; rows may be at any address. */
 VECTOR_INLINE unsigned agree_row(const uint8_t *left, const uint8_t *right, size_t bytes,
                                  const size_t size)
 {
@@ -26,7 +26,7 @@ VECTOR_INLINE unsigned agree_row(const uint8_t *left, const uint8_t *right, size
     size_t place = 0;
 
 #if VECTORS
-/* Several vectors at a time, or the speed depends on the address of a loop so short. */
+/* Unrolled, because the speed of so short a loop depends on its address. */
 #pragma GCC unroll 4
     for (; place + VECTOR_BYTES <= bytes; place += VECTOR_BYTES) {
         vector one = vector_load(left + place), other = vector_load(right + place);
@@ -40,7 +40,7 @@ VECTOR_INLINE unsigned agree_row(const uint8_t *left, const uint8_t *right, size
         vector other = vector_load_some(right + place, bytes - place);
         agreeing += size == 1 ? vector_count_equal_8(one, other)
                               : vector_count_equal_32(one, other);
-        return agreeing - (unsigned)((VECTOR_BYTES - (bytes - place)) / size); /* zeros behind */
+        return agreeing - (unsigned)((VECTOR_BYTES - (bytes - place)) / size); /* equal zeros */
     }
 #endif
     for (; place < bytes; place += size)

@@ -1,7 +1,7 @@
 /* `consistent`: consistent weighted sampling (Ioffe 2010).
 
-   Every variant does the same operations in the same order and rounds each by itself, so that all
-   agree to the bit; for that reason the logarithm is our own. */
+   All variants do the same operations in the same order and round each one separately, so they
+   agree to the bit.  The logarithm is our own for the same reason. */
 
 #ifndef SIMDB_CONSISTENT_H
 #define SIMDB_CONSISTENT_H
@@ -18,8 +18,8 @@
 #define SQRT_2 1.4142135623730951
 #define LOGARITHM_TERMS 8 /* the next term would be below 1e-14 */
 
-/* Return ln of a normal number above 0: 2 artanh((m - 1) / (m + 1)) + e ln 2, m from sqrt(1/2)
-   on. */
+/* Return ln of a normal number above 0 as 2 artanh((m - 1) / (m + 1)) + e ln 2, with m from
+   sqrt(1/2) on. */
 static inline double consistent_logarithm(double number)
 {
     uint64_t bits;
@@ -56,7 +56,7 @@ static inline double consistent_gamma(uint64_t word)
     return -consistent_logarithm(consistent_product(word));
 }
 
-/* Draw the sample of a weight from the random numbers of a feature under one permutation: return
+/* Draw the sample of a weight from the random numbers of a feature under one permutation.  Return
    its ln a, of which the least wins, and write its word. */
 static inline double consistent_sample(uint64_t feature, uint64_t key, double logarithm,
                                        uint64_t *word)
@@ -73,7 +73,7 @@ static inline double consistent_sample(uint64_t feature, uint64_t key, double lo
 
 #if VECTORS == VECTORS_AVX512
 
-#define CONSISTENT_BATCH 256 /* features prepared at a time */
+#define CONSISTENT_BATCH 256 /* features prepared together */
 
 VECTOR_INLINE __m512d logarithms(__m512d numbers)
 {
@@ -184,14 +184,16 @@ static int64_t consistent(const uint64_t *keys, int permutations,
 
 #else
 
-/* What the rounding of a sample changes is far less. */
+/* Far more than rounding can change a sample. */
 #define CONSISTENT_MARGIN 1.0001
 
-/* Tell without a logarithm whether the a of a sample can be below `bound` / weight: one in ten can.
+/* Return, without a logarithm, whether the a of a sample can be below `bound` / weight; one in ten
+   can.
 
-   In `consistent_sample`, rate * (step - shift + 1) is at most logarithm + rate, so a is at least
-   c exp(-rate) / weight, where ln c is the cost.  exp(-rate) is the product that the rate is made
-   of, and c, minus the logarithm of another product, is at least 1 - that. */
+   In `consistent_sample`, rate * (step - shift + 1) is at most logarithm + rate.  So a is at least
+   c exp(-rate) / weight, where ln c is the cost.  The rate is made from a product, which is
+   exp(-rate).  Likewise c is minus the logarithm of another product, and so at least 1 - that
+   product. */
 static inline int consistent_may_win(uint64_t feature, uint64_t key, double bound)
 {
     uint64_t draw = mix_final(feature ^ key);
@@ -204,7 +206,7 @@ static inline int consistent_may_win(uint64_t feature, uint64_t key, double boun
 static int64_t consistent(const uint64_t *keys, int permutations, const uint64_t *hashes,
                           const float *weights, int64_t count, uint32_t *row)
 {
-    double least[MINIMA_MOST], bounds[MINIMA_MOST]; /* the least ln a so far, and these a */
+    double least[MINIMA_MOST], bounds[MINIMA_MOST]; /* the least ln a so far, and the same as a */
     int64_t features = 0;
 
     memset(row, 0xFF, (size_t)permutations * sizeof *row);

@@ -1,5 +1,5 @@
-/* The functions of the families of permutations: up to eight vectors of minima at a time, with
-   their multipliers and increments, stay in registers. */
+/* The functions of the families of permutations.  Up to eight vectors of minima, with their
+   multipliers and increments, stay in registers. */
 
 #ifndef SIMDB_LOWER_H
 #define SIMDB_LOWER_H
@@ -8,8 +8,8 @@
 #include "minima.h"
 
 #define MERSENNE (((uint64_t)1 << 61) - 1)
-#define MERSENNE_CUT 3    /* leaves the highest 61 of 64 bits, which take part */
-#define MERSENNE_LOST 29  /* leaves the highest 32 of 61 bits, which are kept */
+#define MERSENNE_CUT 3    /* bits that are dropped from a feature of 64 bits, which leaves 61 */
+#define MERSENNE_LOST 29  /* bits that are dropped from a value of 61 bits, which leaves 32 */
 
 static void mix_features(uint64_t *hashes, int64_t count, int is_narrow)
 {
@@ -29,10 +29,10 @@ static void mix_features(uint64_t *hashes, int64_t count, int is_narrow)
 
 #if VECTORS
 
-/* Lower the minima of VECTOR_INTS * `width` permutations from `first` on; `width`, and whether they
-   are stratified, are constants. Of a stratified family only the upper 16 bits of a multiplier, and
-   so of a product, are not 0. Else a feature fills every lane of 64 bits: its lower half is in the
-   even lanes of 32 bits, its upper half in the odd ones. */
+/* Lower the minima of VECTOR_INTS * `width` permutations from `first` on; `width` and
+   `is_stratified` are constants.  In a stratified family, only the upper 16 bits of a multiplier,
+   and so of a product, are not 0.  In other families, a feature fills every lane of 64 bits: its
+   lower half is in the even lanes of 32 bits, its upper half in the odd ones. */
 VECTOR_INLINE void lower_some(const struct minima_family *family, const int is_stratified,
                               int first, const int width, const uint64_t *features, int64_t count,
                               uint32_t *values)
@@ -61,8 +61,9 @@ VECTOR_INLINE void lower_some(const struct minima_family *family, const int is_s
         vector_store(values + first + j * VECTOR_INTS, least[j]);
 }
 
-/* Lower the minima of whole vectors of permutations; return how many permutations these are.  A
-   part of a vector at the end is lowered with some minima before it, which stay as they are. */
+/* Lower the minima of whole vectors of permutations; return the number of these permutations.  A
+   partial vector at the end is lowered together with minima before it, which lowering again does
+   not change. */
 VECTOR_INLINE int lower_most(const struct minima_family *family, const int is_stratified,
                              const uint64_t *features, int64_t count, uint32_t *values)
 {
@@ -87,7 +88,7 @@ VECTOR_INLINE int lower_most(const struct minima_family *family, const int is_st
 #endif
 
 /* The values of one feature differ by multiples of one step, so they are spread evenly over all
-   values: a feature is small in as many permutations as another. */
+   values.  So each feature is small in equally many permutations. */
 static void minima_stratified(const struct minima_family *family, const uint64_t *features,
                               int64_t count, uint32_t *values)
 {
@@ -102,8 +103,8 @@ static void minima_stratified(const struct minima_family *family, const uint64_t
     }
 }
 
-/* Even permutations take the lower half of a feature, odd ones the upper half: so two features that
-   have one half in common are still told apart. */
+/* Even permutations take the lower half of a feature, odd ones the upper half.  So two features
+   that share one half still differ. */
 static void minima_shift(const struct minima_family *family, const uint64_t *features,
                          int64_t count, uint32_t *values)
 {
@@ -121,7 +122,7 @@ static void minima_shift(const struct minima_family *family, const uint64_t *fea
 /* Return a word congruent to `word`, at most 2^61 + 6. */
 static inline uint64_t mersenne_fold(uint64_t word) { return (word & MERSENNE) + (word >> 61); }
 
-/* Return (a x + b) mod 2^61 - 1, for a, b and x of 61 bits, with products of 32 bits. */
+/* Return (a x + b) mod 2^61 - 1 for a, b and x of 61 bits, with 32-bit products. */
 static inline uint64_t mersenne_value(uint64_t a, uint64_t x, uint64_t b)
 {
     uint64_t a_low = a & 0xFFFFFFFF, a_high = a >> 32, x_low = x & 0xFFFFFFFF, x_high = x >> 32;
@@ -135,8 +136,8 @@ static inline uint64_t mersenne_value(uint64_t a, uint64_t x, uint64_t b)
 
 #if VECTORS == VECTORS_AVX512
 
-/* Return words of 61 bits with eight values as their highest bits and ones below: a word is less
-   exactly if its value is. */
+/* Return words of 61 bits with eight values as their highest bits and ones below.  Words then
+   compare with them as values do. */
 VECTOR_INLINE __m512i widened(const uint32_t *values)
 {
     __m512i wide = _mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *)values));
@@ -150,8 +151,8 @@ VECTOR_INLINE __m512i mersenne_folds(__m512i words)
                             _mm512_srli_epi64(words, 61));
 }
 
-/* mersenne_value of eight words.  A subtraction that must not be done wraps to a large word, and
-   the minimum discards it. */
+/* Return mersenne_value of eight words.  A subtraction that must not be done wraps to a large word,
+   which the minimum discards. */
 VECTOR_INLINE __m512i mersenne_values(__m512i a, __m512i x, __m512i b)
 {
     __m512i a_high = _mm512_srli_epi64(a, 32), x_high = _mm512_srli_epi64(x, 32);

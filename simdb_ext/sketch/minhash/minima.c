@@ -4,7 +4,7 @@
 
 #include "mix.h"
 
-/* Features mixed at a time if they are given, not cut from text. */
+/* Given features that are mixed together; features cut from text are not given. */
 #define BATCH 512
 
 /* Return one of `count` bins, chosen by the highest 32 bits of a word. */
@@ -28,8 +28,8 @@ static void add_to_bins(const struct minima_functions *functions, struct minima 
     }
 }
 
-/* Give each empty bin the minimum of the first filled bin among bins drawn for it; the draws are
-   the same in every document (Shrivastava 2017, Algorithm 1). */
+/* Give each empty bin the minimum of the first filled bin among the bins drawn for it.  The draws
+   are the same in every document (Shrivastava 2017, Algorithm 1). */
 static void fill_bins(struct minima *minima, const struct minima_family *family)
 {
     for (uint32_t bin = 0; bin < (uint32_t)family->count; bin++) {
@@ -120,7 +120,7 @@ int64_t minima_of_features(const struct minima_functions *functions,
     return features;
 }
 
-/* Keys made side by side, because each step of a key waits for the step before. */
+/* Keys that are made side by side, because each step of a key waits for the step before. */
 #define AT_ONCE 4
 
 /* Return one minimum; a minimum of 32 bits may lie at any address. */
@@ -134,7 +134,7 @@ static inline uint32_t minimum_at(const uint8_t *minima, int bits, int64_t place
     return minimum;
 }
 
-/* Write the keys of four bands, given the place of the first minimum of each band, and the first
+/* Write the keys of four bands.  `places` has the first minimum of each band, and `keys` the first
    values of the keys. */
 static inline void four_keys(const uint8_t *minima, int bits, const int64_t *places, int rows,
                              uint64_t *keys)

@@ -2,7 +2,7 @@
 
 #define CHANGES ((ALIGN_CHANGED + 1) * (ALIGN_CHANGED + 1))
 
-/* How many words of the document and of the item to pass over, the smallest changes first. */
+/* The words of the document and of the item that each change skips, the smallest changes first. */
 static const struct {
     int8_t document, item;
 } CHANGE[CHANGES] = {

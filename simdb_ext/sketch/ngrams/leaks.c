@@ -5,7 +5,7 @@
 
 #include "text/marks.h"
 
-/* Scores are tenths of words. */
+/* Points of a word, and the penalty for each word that one side has more. */
 #define WORD 10
 #define SHIFT 3
 
@@ -15,7 +15,7 @@ static inline int64_t most_of(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static inline int is_number(uint64_t word) { return (int)(word & SKETCH_NUMBER); }
 
-/* Make room for `wanted` things of some size; return 0 without memory. */
+/* Make room for `wanted` items of `size` bytes; return 0 without memory. */
 static int make_room(void **things, int64_t *room, int64_t wanted, size_t size)
 {
     if (wanted <= *room)
@@ -29,8 +29,9 @@ static int make_room(void **things, int64_t *room, int64_t wanted, size_t size)
     return 1;
 }
 
-/* A seed in chains: the score of the best one that ends with it; the seed before it in that chain,
-   NONE, or USED once it is in a chain; and the seed behind it in the chain. */
+/* A seed with the best chain that ends with it: the score of the chain, and the seed before it, or
+   NONE.  Once the seed is in a chain that was taken, `before` is USED, and `after` is the next
+   seed. */
 struct leak_scored {
     int64_t score;
     int64_t before;
@@ -67,7 +68,7 @@ static void score(struct leak_scored *scored, const struct align_run *seeds, int
     }
 }
 
-/* Order by falling score, then as they are. */
+/* Order by falling score, then by seed. */
 static int compare_ranked(const void *left, const void *right)
 {
     const struct leak_ranked *a = left, *b = right;
@@ -77,7 +78,8 @@ static int compare_ranked(const void *left, const void *right)
     return a->seed < b->seed ? -1 : 1;
 }
 
-/* Take the chain that ends with a seed, up to seeds that are taken, and return its first seed. */
+/* Take the chain that ends with a seed, back to a seed that was taken before; return its first
+   seed. */
 static int64_t take_chain(struct leak_scored *scored, int64_t seed)
 {
     int64_t after = NONE;
@@ -113,7 +115,7 @@ static void append(struct pair *pair, struct leak_passage *passage, struct align
     passage->runs++;
 }
 
-/* Append a run of a passage, or make the run before it longer. */
+/* Append a run to a passage, or extend the run before it. */
 static void add_run(struct pair *pair, struct leak_passage *passage, struct align_run run)
 {
     struct leak_work *work = pair->work;
@@ -129,7 +131,7 @@ static void add_run(struct pair *pair, struct leak_passage *passage, struct alig
     append(pair, passage, run);
 }
 
-/* Append the equal words from a place backwards, until `bounds`, in the order of the words. */
+/* Append the equal words before a place, within `bounds`, in the order of the words. */
 static void add_before(struct pair *pair, struct leak_passage *passage,
                        const struct align_bounds *bounds, int64_t at, int64_t own)
 {
@@ -146,7 +148,7 @@ static void add_before(struct pair *pair, struct leak_passage *passage,
     }
 }
 
-/* Append the equal words from a place forwards, until `bounds`; move the place to the last one. */
+/* Append the equal words after a place, within `bounds`; move the place to the last of them. */
 static void add_after(struct pair *pair, struct leak_passage *passage,
                       const struct align_bounds *bounds, int64_t *at, int64_t *own)
 {
@@ -169,7 +171,7 @@ static struct leak_passage grow(struct pair *pair, const struct align_run *seeds
     add_before(pair, &passage, &bounds, seeds[seed].document, seeds[seed].item);
     for (; seed != NONE; seed = scored[seed].after) {
         struct align_run next = seeds[seed];
-        /* A word counts once: what the seed before has of either side is left out. */
+        /* A word counts once, so words that the seed before has on either side are skipped. */
         int64_t known = most_of(0, most_of(at - next.document, own - next.item) + 1);
         if (known >= next.length)
             continue;
@@ -194,8 +196,8 @@ static struct leak_passage grow(struct pair *pair, const struct align_run *seeds
     return passage;
 }
 
-/* Count a passage in (step 1) or out (-1) for the words of the item; return the weight of those
-   that are covered more or less than before. */
+/* Add a passage to the words of the item that are covered (step 1), or remove it (-1); return the
+   change of the covered weight. */
 static int64_t cover(struct pair *pair, const struct leak_passage *passage, int step,
                      const int64_t *weights)
 {
@@ -212,7 +214,8 @@ static int64_t cover(struct pair *pair, const struct leak_passage *passage, int 
     return weight;
 }
 
-/* Count the numbers of some words that are not among some others, each of which stands for one. */
+/* Count the numbers among some words that have no equal among some others; each equal is used
+   once. */
 static int64_t numbers_without(const uint64_t *words, int64_t count, const uint64_t *others,
                                int64_t other_count)
 {
@@ -232,7 +235,8 @@ static int64_t numbers_without(const uint64_t *words, int64_t count, const uint6
     return alone;
 }
 
-/* Count the places where both sides have numbers, another one each, from two places on. */
+/* Count the places, next to two places in direction `step`, where both sides have different
+   numbers. */
 static int64_t others_from(const struct pair *pair, int64_t at, int64_t own, int step)
 {
     int64_t others = 0;
@@ -248,7 +252,7 @@ static int64_t others_from(const struct pair *pair, int64_t at, int64_t own, int
     return others;
 }
 
-/* Count the numbers of the item for which a passage has others. */
+/* Count the numbers of the item in whose place a passage has different ones. */
 static int64_t other_numbers(const struct pair *pair, const struct leak_passage *passage)
 {
     const struct align_run *runs = pair->work->runs + passage->first_run;
@@ -268,8 +272,8 @@ static int64_t other_numbers(const struct pair *pair, const struct leak_passage 
     return others;
 }
 
-/* Find the passages near one another that cover most of the item: those from first to last of
-   `order`, by where they begin. */
+/* Find the passages near one another that together cover most of the item: those from `first` to
+   `last` of `order`, which is by their start.  Return the weight that they cover. */
 static int64_t best_near(struct pair *pair, const struct leak_passage *passages,
                          const int *order, int count, const int64_t *weights, int *first,
                          int *last)
@@ -294,7 +298,7 @@ static int64_t best_near(struct pair *pair, const struct leak_passage *passages,
     return best;
 }
 
-/* Order passages by where they begin. */
+/* Write the order of passages by their start. */
 static void sort_passages(const struct leak_passage *passages, int *order, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -312,7 +316,7 @@ static void sort_passages(const struct leak_passage *passages, int *order, int c
     }
 }
 
-/* Keep some passages and their runs. */
+/* Keep the passages in `is_kept`, and their runs. */
 static int keep(struct pair *pair, const struct leak_passage *passages, int count,
                 const uint8_t *is_kept, int64_t first_run, int64_t number)
 {
@@ -336,8 +340,8 @@ static int keep(struct pair *pair, const struct leak_passage *passages, int coun
     return 1;
 }
 
-/* Fill the verdict from the passages that cover most of the item, which are marked in `is_kept` and
-   taken out of `order`; return how many are left. */
+/* Fill in the verdict from the passages near one another that cover most of the item.  Mark them in
+   `is_kept` and remove them from `order`; return the number of passages left in it. */
 static int judge_nearest(struct pair *pair, const struct leak_passage *passages, int *order,
                          int count, const int64_t *weights, uint8_t *is_kept,
                          struct leak_verdict *verdict)

@@ -1,10 +1,10 @@
-/* Leaks: how much of an item is in a document, from the n-grams that both have.
+/* Leaks: the part of an item that a document contains, found from the n-grams that they share.
 
-   Seeds, which are n-grams of both, are chained as minimap2 chains its (Li 2018, section 2.1): the
-   score of a chain grows by the words that a seed adds and shrinks by what one side has more than
-   the other between two seeds.  A chain grows between its seeds and at its ends over changed words
-   (`align_next`), and is a passage then.  What counts is the passages that lie near one another in
-   the document. */
+   Seeds are n-grams of both sides.  They are chained as in minimap2 (Li 2018, section 2.1):
+   the score of a chain grows by the words that a seed adds.  It shrinks by the words that one side
+   has more than the other between two seeds.  A chain then grows between its seeds and at its ends,
+   across changed words (`align_next`), into a passage.  Passages that lie near one another in the
+   document count together. */
 
 #ifndef SIMDB_LEAKS_H
 #define SIMDB_LEAKS_H
@@ -13,19 +13,20 @@
 
 #include "align.h"
 
-/* A chain goes on over at most so many words, to one of so many seeds before. */
+/* Limits on the words between two seeds of a chain, and on the predecessors tried for a seed. */
 #define LEAKS_GAP 25
 #define LEAKS_BEFORE 32
-/* So many chains are looked at. */
+/* The most chains of a pair. */
 #define LEAKS_CHAINS 64
-/* Passages count together if they end within 2 x the words of the item and so many more. */
+/* Passages count together if they lie within 2 * (words of the item) + LEAKS_NEAR words. */
 #define LEAKS_NEAR 32
-/* Numbers are compared where so many words of the document lie between equal ones, and in so many
-   words at the ends of a passage. */
+/* Numbers are compared between equal words that are up to LEAKS_BETWEEN words of the document
+   apart, and in LEAKS_ENDS words at each end of a passage. */
 #define LEAKS_BETWEEN 23
 #define LEAKS_ENDS 4
-/* What a document has of an item: `covered`, the weight of its words; `equal`, how many; `same`,
-   how many numbers; `other`, how many numbers it has another one for. */
+/* The part of an item that a document has.  `covered` is the weight of its words, `equal` their
+   number, and `same` the number of numbers among them.  `other` counts the numbers of the item in
+   whose place the document has a different one. */
 struct leak_verdict {
     int64_t covered;
     int64_t equal;
@@ -43,7 +44,7 @@ struct leak_passage {
 struct leak_scored;
 struct leak_ranked;
 
-/* Memory that calls share, and the passages and runs found so far; begins with all 0. */
+/* Memory that calls share, and the passages and runs found so far; all 0 at first. */
 struct leak_work {
     struct leak_passage *passages;
     int64_t passage_count, passage_room;
@@ -51,15 +52,17 @@ struct leak_work {
     int64_t run_count, run_room;
     struct leak_scored *scored; /* the seeds */
     int64_t scored_room;
-    struct leak_ranked *ranked; /* and by the scores of their chains */
+    struct leak_ranked *ranked; /* seeds by the scores of their chains */
     int64_t ranked_room;
-    int64_t *covering; /* of each word of the item, by how many passages it is covered */
+    int64_t *covering; /* for each word of the item, the number of passages that cover it */
     int64_t word_room;
 };
 
-/* Judge a pair by its seeds, which ascend by document, then by item.  `weights`: of each word of
-   the item.  Words are marked (SKETCH_NUMBER).  If at least `least` is covered, the passages are
-   appended, as those of pair `number`; further on those of other copies with so much.  Return 0
+/* Judge a pair by its seeds, which are in the order of document, then item.  `weights` has one
+   weight for each word of the item.  Words are marked (SKETCH_NUMBER).
+
+   If at least `least` is covered, append the passages, with the number `number` of the pair.
+   Append further copies in the document of which at least `least` is covered, too.  Return 0
    without memory. */
 int leaks_judge(struct leak_work *work, struct align_words document, struct align_words item,
                 const int64_t *weights, const struct align_run *seeds, int64_t count,

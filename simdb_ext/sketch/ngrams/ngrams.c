@@ -2,10 +2,10 @@
 
 #include "mix.h"
 
-#define HASHED 1024 /* n-grams whose hashes are made at a time; they stay in the cache */
-#define AHEAD 16    /* hashes of which the filter is requested before it is read */
+#define HASHED 1024 /* n-grams that are hashed together; their hashes stay in the cache */
+#define AHEAD 16    /* hashes between the request for a word of the filter and its use */
 
-/* Return a word with the two bits of a hash in its word of the filter. */
+/* Return a word in which the two bits are set that a hash has in its word of the filter. */
 static inline uint64_t filter_bits(uint64_t hash)
 {
     return (uint64_t)1 << (hash >> 32 & 63) | (uint64_t)1 << (hash >> 38 & 63);
@@ -39,7 +39,7 @@ static inline uint64_t slot_of(const struct ngram_table *table, uint64_t hash)
     return table->shift < 64 ? hash >> table->shift : 0;
 }
 
-/* Return the place of a hash in the table, -1 if it is not there. */
+/* Return the place of a hash in the table, or -1. */
 static inline int64_t place_of(const struct ngram_table *table, uint64_t hash)
 {
     uint64_t slot = slot_of(table, hash);
@@ -51,8 +51,9 @@ static inline int64_t place_of(const struct ngram_table *table, uint64_t hash)
     return -1;
 }
 
-/* Write which hashes are in the table as far as the filter knows, and return how many.  What is
-   needed of the table is requested, a few hashes before it is read: all of it lies elsewhere. */
+/* Write the positions of the hashes that the filter lets pass; return their number.  Words of the
+   filter and of the table are requested a few hashes before they are read, since they are not in
+   the cache. */
 static int64_t filter_hashes(const struct ngram_table *table, const uint64_t *hashes,
                              int64_t count, int32_t *passed)
 {

@@ -7,19 +7,19 @@
 
 #define LENGTH(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
-/* Parts are found in the text so many at a time. */
+/* Parts that are found in one step. */
 #define FOUND 64
 
-/* Characters of one byte that are looked at together. */
+/* One-byte characters that are tested together. */
 #define STRIDE 32
 
-/* What a character is for a part; none of those of the last five is beyond the basic plane. */
+/* Roles of a character in parts.  Characters with one of the last five are in the basic plane. */
 enum {
     SPACE = 1,
     BREAK = 2,
-    SPACED = 4, /* ends a sentence only before white space: it also is in numbers and names */
+    SPACED = 4, /* ends a sentence only before white space: it also occurs in numbers and names */
     FREE = 8,   /* ends a sentence: any other character with the property Sentence_Terminal */
-    WIDE = 16,  /* the full stop of full width ends a sentence unless a digit follows */
+    WIDE = 16,  /* the full-width full stop; ends a sentence unless a digit follows */
     WIDE_DIGIT = 32,
     CLOSING = 64,
     END = SPACED | FREE | WIDE
@@ -72,7 +72,7 @@ void parts_unfold(void)
             part_flags[code] |= FLAGGED[i].flag;
 }
 
-/* The characters of one text, of a width that the compiler knows where it is a constant. */
+/* The characters of one text; their width is a constant where the compiler can know it. */
 struct characters {
     const void *content;
     int64_t length;
@@ -87,7 +87,7 @@ static inline uint32_t code_at(struct characters in, int64_t at)
                          : ((const uint32_t *)in.content)[at];
 }
 
-/* Return what a character is, 0 behind the last one. */
+/* Return the roles of a character; 0 beyond the last one. */
 static inline int flags_at(struct characters in, int64_t at)
 {
     uint32_t code = at < in.length ? code_at(in, at) : BASIC_PLANE;
@@ -95,7 +95,7 @@ static inline int flags_at(struct characters in, int64_t at)
     return code < BASIC_PLANE ? part_flags[code] : 0;
 }
 
-/* Return the first position from `at` on without any of some flags. */
+/* Return the first position from `at` on whose character has none of the given roles. */
 static inline int64_t after(struct characters in, int64_t at, int flags)
 {
     while (flags_at(in, at) & flags)
@@ -103,7 +103,7 @@ static inline int64_t after(struct characters in, int64_t at, int flags)
     return at;
 }
 
-/* Return the position behind the line end at `at`: a return and the line feed behind it are one. */
+/* Return the position after the line end at `at`; a return and a line feed are one line end. */
 static inline int64_t after_break(struct characters in, int64_t at)
 {
     int is_pair = code_at(in, at) == '\r' && at + 1 < in.length && code_at(in, at + 1) == '\n';
@@ -111,7 +111,7 @@ static inline int64_t after_break(struct characters in, int64_t at)
     return at + 1 + is_pair;
 }
 
-/* Return the position behind the blank lines at `at`, or `at` itself. */
+/* Return the position after the blank lines at `at`, or `at` itself. */
 static inline int64_t after_blank(struct characters in, int64_t at)
 {
     for (;;) {
@@ -125,7 +125,7 @@ static inline int64_t after_blank(struct characters in, int64_t at)
     }
 }
 
-/* Return whether bytes may be anything but what is inside a part. */
+/* Return whether some bytes may end a part. */
 static inline int is_any(const uint8_t *content, enum part_unit unit)
 {
     uint8_t any = 0;
@@ -138,13 +138,13 @@ static inline int is_any(const uint8_t *content, enum part_unit unit)
     return any;
 }
 
-/* Fill `found` if a sentence ends with the mark at `at`, which has these flags. */
+/* Fill in `found` if a sentence ends with the mark at `at`, which has the roles `flags`. */
 static inline int ends_sentence(struct characters in, int64_t at, int flags, struct part *found)
 {
     int64_t stop, next;
     uint32_t code;
 
-    /* Only the first of several marks is tried, so that a row of many takes no longer. */
+    /* Only the first of several marks is tried, so that a long row of marks takes linear time. */
     if (flags & SPACED && at > 0 && flags_at(in, at - 1) & END)
         return 0;
     if (flags & WIDE && flags_at(in, at + 1) & WIDE_DIGIT)
@@ -164,7 +164,7 @@ static inline struct part part_from(struct characters in, enum part_unit unit, i
 {
     struct part found = {start, in.length, in.length};
     int wanted = unit == PART_SENTENCE ? BREAK | END : BREAK;
-    int64_t looked = start; /* characters up to here are looked at one by one */
+    int64_t looked = start; /* characters before this are looked at one by one */
 
     for (int64_t i = start; i < in.length; i++) {
         int flags;
@@ -223,8 +223,8 @@ int64_t parts_find(const struct sketch_text *text, enum part_unit unit, int64_t 
     return find((struct characters){content, length, 4}, unit, position, found, room);
 }
 
-/* Copy the characters from `start` to `stop` of a text to `place` in `rest`; return where these
-   end. */
+/* Copy the characters from `start` to `stop` of a text to `place` in `rest`; return the end of the
+   copy. */
 static int64_t copy(const struct sketch_text *text, int64_t start, int64_t stop, void *rest,
                     int64_t place)
 {

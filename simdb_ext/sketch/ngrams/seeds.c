@@ -2,10 +2,10 @@
 
 #include <stdlib.h>
 
-/* What is known of an item in one document: its last different entries, the latest behind the
-   others, and its seeds, as a list. */
+/* The state of an item in one document: its last different entries, the latest at the end, and the
+   list of its seeds. */
 struct state {
-    int64_t stamp; /* of the document, 0 for none */
+    int64_t stamp; /* identifies the document; 0 for none */
     int64_t first, last;
     uint32_t entries[SEEDS_LEAST_MOST];
     int32_t positions[SEEDS_LEAST_MOST];
@@ -19,7 +19,7 @@ struct node {
     uint32_t entry;
 };
 
-/* The lists of one document, and the items that have one. */
+/* The lists of seeds of one document, and the items that have one. */
 struct lists {
     struct state *states;
     struct node *nodes;
@@ -27,7 +27,7 @@ struct lists {
     int64_t node_count, touched_count, room;
 };
 
-/* Take an entry at a position, which is not before those taken. */
+/* Take an entry at a position, which is not before the positions taken so far. */
 static void take(struct state *state, uint32_t entry, int32_t position, int32_t least,
                  int64_t span)
 {
@@ -49,7 +49,7 @@ static void take(struct state *state, uint32_t entry, int32_t position, int32_t 
         state->is_near = 1;
 }
 
-/* Return the state of an item, begun anew for another document. */
+/* Return the state of an item; for a new document, it is reset. */
 static struct state *state_of(struct state *states, int64_t item, int64_t stamp, int *is_new)
 {
     struct state *state = &states[item];
@@ -109,7 +109,7 @@ static int make_room(struct lists *lists, int64_t wanted)
            widen((void **)&lists->touched, lists->room, sizeof *lists->touched);
 }
 
-/* Put the places of a hit into the lists of their items; return 0 without memory. */
+/* Append the places of a hit to the lists of their items; return 0 without memory. */
 static int list_hit(struct lists *lists, const struct seed_postings *postings,
                     const struct seed_rule *rule, struct ngram_hit hit, int64_t length)
 {
@@ -160,7 +160,7 @@ static int make_found_room(struct seed_found *found, int64_t pairs, int64_t runs
     return 1;
 }
 
-/* Append the items of a document that are near, by their numbers; return 0 without memory. */
+/* Append the pairs of a document, in the order of items; return 0 without memory. */
 static int append_near(struct lists *lists, int64_t document, struct seed_found *found)
 {
     int64_t near = 0;

@@ -8,18 +8,18 @@
 #include "align.h"
 #include "ngrams.h"
 
-/* At most so many different n-grams have to be near one another. */
+/* The most different n-grams that a rule can ask for. */
 #define SEEDS_LEAST_MOST 3
 
-/* That an item has an entry, from a word on.  It may have several places; one of them is the
-   first. */
+/* A place of an entry: the item, and the first word there.  An item may have several places of an
+   entry, one of which is the first. */
 struct seed_posting {
     uint32_t item;
     uint32_t start : 31;
     uint32_t is_first : 1;
 };
 
-/* Which items have an entry: entry e has the postings all[bounds[e]] .. all[bounds[e + 1] - 1]. */
+/* The items of the entries of a table: entry e has all[bounds[e]] .. all[bounds[e + 1] - 1]. */
 struct seed_postings {
     const uint32_t *bounds;
     const struct seed_posting *all;
@@ -27,9 +27,9 @@ struct seed_postings {
     int64_t items;
 };
 
-/* A document may have an item if `least` different entries lie within `spans` words; both of each
-   item.  Only the entries count that are marked in is_counted, but all of an item in is_whole;
-   NULL: all count. */
+/* A rule by which a document may contain item i: least[i] different entries lie within spans[i]
+   words.  Only entries marked in is_counted count, except for items marked in is_whole, where all
+   count.  NULL: all entries count. */
 struct seed_rule {
     const int32_t *least;
     const int64_t *spans;
@@ -37,13 +37,13 @@ struct seed_rule {
     const uint8_t *is_whole;
 };
 
-/* A document and an item with seeds. */
+/* A document and an item that have seeds. */
 struct seed_pair {
     int64_t document;
     int64_t item;
 };
 
-/* Seeds found: pair p has those from bounds[p] to bounds[p + 1]; begins with all 0. */
+/* The seeds found: pair p has the seeds bounds[p] to bounds[p + 1]; all 0 at first. */
 struct seed_found {
     struct seed_pair *pairs;
     int64_t *bounds;
@@ -53,16 +53,17 @@ struct seed_found {
     int64_t run_count, run_room;
 };
 
-/* Mark in has_any[d] each document d that may have an item, by the first places of entries, and
-   write the entries of each document, each once, to `seen`, which has room for `count`.  Hits come
-   by document and position.  Return how many entries were written, -1 without memory. */
+/* Mark in has_any[d] each document d that may contain an item, judged by the first places of
+   entries.  Write the distinct entries of each document to `seen`, which has room for `count`.
+   Hits are in the order of document and position.  Return the number of entries written; -1 without
+   memory. */
 int64_t seeds_screen(const struct seed_postings *postings, const struct seed_rule *rule,
                      const struct ngram_hit *hits, int64_t count, uint8_t *has_any,
                      uint32_t *seen);
 
-/* Append the pairs of which the document may have the item, by document and item, and all seeds of
-   each, of `length` words, by position and start.  Hits come by document and position.  Return 0
-   without memory. */
+/* Append the pairs of a document and an item that it may contain, in the order of document and
+   item.  Append all seeds of each pair, of `length` words, in the order of position and start.
+   Hits are in the order of document and position.  Return 0 without memory. */
 int seeds_find(const struct seed_postings *postings, const struct seed_rule *rule,
                const struct ngram_hit *hits, int64_t count, int64_t length,
                struct seed_found *found);

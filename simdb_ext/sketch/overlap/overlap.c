@@ -4,13 +4,13 @@
 
 #include "mix.h"
 
-/* Slots for each feature, at least: half of the slots stay free, so that a search ends soon. */
+/* The fewest slots for each feature: half of the slots are free, so that a search ends soon. */
 #define SLOTS_EACH 2
 #define SLOTS_LEAST 8
 
-/* A table of slots over the features of one document: a slot has the position of a feature plus 1,
-   or 0.  Its number is made of the highest bits of a product of the hash, because hashes that a
-   user gives need not be spread evenly. */
+/* A hash table over the features of one document: a slot has the position of a feature plus 1, or
+   0.  The number of a slot is the highest bits of a product of the hash, because hashes that a user
+   gives need not be spread evenly. */
 struct table {
     const uint64_t *hashes;
     uint32_t *slots;

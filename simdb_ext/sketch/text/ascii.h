@@ -33,7 +33,7 @@ static inline uint32_t words_of(__m256i characters, int lowercase, uint8_t *copy
 }
 
 /* Write the positions of the bits of `mask`, plus `base`; return their number.  Each byte of `mask`
-   overwrites eight entries, so that there is no branch. */
+   overwrites eight entries, which takes no branch. */
 VECTOR_INLINE int64_t positions(uint64_t mask, const uint32_t width, uint32_t base, uint32_t *out)
 {
     int64_t count = 0;
@@ -160,7 +160,7 @@ VECTOR_INLINE uint64_t words_mask(const vector *characters, const int count, int
 }
 
 /* Write the positions of the bits of `mask`, which has `width` bits, plus `base`; return their
-   number.  Each byte of `mask` overwrites eight entries, so that there is no branch. */
+   number.  Each byte of `mask` overwrites eight entries, which takes no branch. */
 VECTOR_INLINE int64_t positions(uint64_t mask, const unsigned width, uint32_t base, uint32_t *out)
 {
     uint64_t counts = vget_lane_u64(vreinterpret_u64_u8(vcnt_u8(vcreate_u8(mask))), 0);
@@ -181,8 +181,8 @@ VECTOR_INLINE int64_t positions(uint64_t mask, const unsigned width, uint32_t ba
 
 #if VECTORS
 
-/* Copy 64 characters, of which `left` or more are there, and return a mask of the word characters
-   among them. */
+/* Copy 64 characters, of which at least the first `left` exist, and return a mask of the word
+   characters among them. */
 VECTOR_INLINE uint64_t words_of_block(const uint8_t *text, int64_t left, int lowercase,
                                       uint8_t *copy)
 {
@@ -201,7 +201,7 @@ VECTOR_INLINE uint64_t words_of_block(const uint8_t *text, int64_t left, int low
     return words_mask(characters, 64, lowercase, copy);
 }
 
-/* Borders of words are found in the bits of 64 characters. */
+/* The borders of words are found in the bits of 64 characters. */
 static int64_t words(const uint8_t *text, int64_t length, int lowercase, uint8_t *copy,
                      uint32_t *starts, uint32_t *stops)
 {
@@ -232,7 +232,7 @@ static int64_t words(const uint8_t *text, int64_t length, int lowercase, uint8_t
     for (int64_t i = 0; i < length; i++) {
         int is_word = unicode_class(text[i]) == CLASS_WORD;
         copy[i] = (uint8_t)(lowercase ? unicode_lower(text[i]) : text[i]);
-        /* Both are always written, so that there is no branch to mispredict. */
+        /* Always write both: this leaves no branch to mispredict. */
         starts[count] = is_inside ? starts[count] : (uint32_t)i;
         stops[count] = (uint32_t)i;
         count += is_inside & !is_word;
@@ -246,7 +246,7 @@ static int64_t words(const uint8_t *text, int64_t length, int lowercase, uint8_t
 
 #if VECTORS == VECTORS_AVX512
 
-/* 64 characters at a time; those that are dropped are compressed away. */
+/* 64 characters at a time are compressed, which removes the dropped ones. */
 static int64_t fold(const uint8_t *text, int64_t length, int lowercase,
                     struct sketch_space *space, uint8_t *copy)
 {
@@ -266,7 +266,7 @@ static int64_t fold(const uint8_t *text, int64_t length, int lowercase,
         size += (int64_t)_mm_popcnt_u64(kept);
         before = spaces >> 63;
     }
-    if (size == first) /* nothing but the space held before */
+    if (size == first) /* nothing except the space held before */
         return 0;
     space->is_held = copy[size - 1] == ' ';
     size -= space->is_held;

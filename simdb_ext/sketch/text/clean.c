@@ -9,10 +9,10 @@
 #define LENGTH(array) ((int)(sizeof(array) / sizeof(array)[0]))
 #define SOFT_HYPHEN 0xAD
 #define DOTTED_CAPITAL 0x130 /* capital of i in Turkish */
-#define DOTLESS 0x131        /* whose capital is I there */
+#define DOTLESS 0x131        /* its capital in Turkish is I */
 #define DOT_ABOVE 0x307
 
-/* What one character becomes, at most. */
+/* The most characters that one character becomes. */
 #define FOLDED_MOST 3
 
 uint16_t clean_entries[CODE_POINTS];
@@ -38,7 +38,7 @@ void clean_unfold(void)
             clean_entries[unicode_lower(code)] |= CLEAN_LOWER;
 }
 
-/* Whether the character is a letter or mark of words. */
+/* Return whether the character is a letter or mark of words. */
 static int is_letter(uint32_t code)
 {
     int class = unicode_class(code);
@@ -60,7 +60,7 @@ int64_t clean_joined(const struct sketch_text *text, int64_t at)
     if (next < text->length && character_at(text, next) == '\n')
         next++;
     if (next == at + 1)
-        return 0; /* no line ends here */
+        return 0; /* no line end here */
     while (next < text->length && is_blank(character_at(text, next)))
         next++;
     if (next == text->length || !(clean_entries[character_at(text, next)] & CLEAN_LOWER))
@@ -75,13 +75,13 @@ static int compare_folds(const void *key, const void *row)
     return code < other ? -1 : code > other;
 }
 
-/* The bits of an entry by which a character is dropped. */
+/* Return the bits of an entry that mark a character as dropped. */
 static int dropped(struct clean_settings settings)
 {
     return settings.cleaning & SKETCH_STRAYS ? CLEAN_UNSEEN | CLEAN_STRAY : CLEAN_UNSEEN;
 }
 
-/* Write what a character becomes by itself; return how many characters these are. */
+/* Write the characters that one character becomes by itself; return their number. */
 static int folded(uint32_t code, uint32_t before, struct clean_settings settings, uint32_t *out)
 {
     uint16_t entry = clean_entries[code];
@@ -146,15 +146,15 @@ static inline void copy(const struct sketch_text *text, int64_t start, int64_t c
             put_character(room, width, place + i, character_at(text, start + i));
 }
 
-/* Whether a character stays as it is, whatever is beside it. */
+/* Return whether a character never changes, next to any other. */
 static inline int is_plain(uint32_t code, int is_turkic)
 {
     return !(clean_entries[code] & (CLEAN_UNSEEN | CLEAN_STRAY | CLEAN_FOLDS)) && code != '-' &&
            code != DOT_ABOVE && !(code == 'I' && is_turkic);
 }
 
-/* Clean a text into `room`, whose characters have a width; return how many it has then, or -1 if a
-   character is too wide. */
+/* Clean a text into `room`, whose characters have the given width.  Return the number of characters
+   written, or -1 if one is too wide. */
 static inline __attribute__((always_inline)) int64_t
 clean_into(const struct sketch_text *text, struct clean_settings settings, const int width,
            void *room)
@@ -203,7 +203,7 @@ void clean_write(struct sketch_text *text, struct clean_settings settings, void 
                     : width == 2 ? clean_into(text, settings, 2, room)
                                  : clean_into(text, settings, 4, room);
 
-    if (count < 0) { /* Nothing folds from two bytes to more. */
+    if (count < 0) { /* No character of two bytes folds to more. */
         width = 2;
         count = clean_into(text, settings, 2, room);
     }

@@ -1,18 +1,20 @@
 /* Cleaning: texts that look equal to a reader become equal.
 
-   Characters that are not seen (Unicode's Default_Ignorable_Code_Point) are dropped, a word that a
-   hyphen cuts at the end of a line is joined, and case is folded fully where that is more than
-   lower case: final sigma, sharp s, ligatures (Unicode, section 5.18; CaseFolding.txt, status F).
-   The text is in NFC then (UAX #15); texts that may not be are found here, by the quick check.
-   Strays are what PDF and Word leave inside words: control characters, and U+FFF9 to U+FFFC. */
+   Invisible characters (Unicode's Default_Ignorable_Code_Point) are dropped, and a word that is
+   hyphenated at a line end is joined.  Characters whose full case folding is not their lower case
+   are folded: final sigma, sharp s, ligatures (Unicode, section 5.18; CaseFolding.txt, status F).
+   Texts are in NFC first (UAX #15); its quick check finds texts that may not be.
+
+   Strays are characters that PDF and Word insert into words: control characters, and U+FFF9 to
+   U+FFFC. */
 
 #ifndef SIMDB_CLEAN_H
 #define SIMDB_CLEAN_H
 
 #include "text.h"
 
-/* How a text is cleaned.  SKETCH_TURKIC: the capital of the dotless i is I, as in Turkish and
-   Azerbaijani.  SKETCH_STRAYS: strays are dropped, too. */
+/* The ways to clean.  SKETCH_TURKIC: I becomes the dotless i, as in Turkish and Azerbaijani.
+   SKETCH_STRAYS: strays are dropped, too. */
 enum sketch_cleaning {
     SKETCH_UNCLEANED = 0,
     SKETCH_CLEANED = 1,
@@ -20,10 +22,10 @@ enum sketch_cleaning {
     SKETCH_STRAYS = 4
 };
 
-/* What a text needs before it is clean. */
+/* The steps that a text needs to become clean. */
 enum { CLEAN_REWRITE = 1, CLEAN_COMPOSE = 2 };
 
-/* How to clean, bits of `enum sketch_cleaning`; case is folded only if `lowercase`. */
+/* The settings: bits of `enum sketch_cleaning`, and whether case is folded. */
 struct clean_settings {
     int cleaning;
     int lowercase;
@@ -32,7 +34,7 @@ struct clean_settings {
 /* Fill the tables; call this once, after `unicode_unfold`. */
 void clean_unfold(void);
 
-/* The bytes of the clean text are at most this many times those of the text. */
+/* A limit on the ratio of the bytes of a clean text to the bytes of the text. */
 #define CLEAN_GROWTH 4
 
 /* Write the clean text to `room` and make it `text`. */

@@ -1,4 +1,4 @@
-/* What texts are cleaned by, of Unicode 13.0.
+/* Properties of characters by which texts are cleaned, from Unicode 13.0.
 
    Written by tools/generate/clean_table.py. */
 
@@ -7,18 +7,18 @@
 
 #include <stdint.h>
 
-/* First code point and number of those that are not seen. */
+/* Ranges of invisible characters: first code point, number of code points. */
 static const int32_t IGNORABLE_RANGES[][2] = {
 {173,1}, {847,1}, {1564,1}, {4447,2}, {6068,2}, {6155,5}, {8203,5}, {8234,5}, {8288,16}, {12644,1},
 {65024,16}, {65279,1}, {65440,1}, {65520,9}, {113824,4}, {119155,8}, {917504,4096},
 };
 
-/* First code point and number of those that PDF and Word leave inside words. */
+/* Ranges of characters that PDF and Word insert into words: first code point, number. */
 static const int32_t STRAY_RANGES[][2] = {
 {0,9}, {14,18}, {127,6}, {134,26}, {65529,4},
 };
 
-/* First code point, number of them, their canonical combining class. */
+/* Ranges of combining characters: first code point, number, canonical combining class. */
 static const int32_t COMBINING_RANGES[][3] = {
 {768,21,230}, {789,1,232}, {790,4,220}, {794,1,232}, {795,1,216}, {796,5,220}, {801,2,202},
 {803,4,220}, {807,2,202}, {809,11,220}, {820,5,1}, {825,4,220}, {829,8,230}, {837,1,240},
@@ -75,7 +75,7 @@ static const int32_t COMBINING_RANGES[][3] = {
 {123184,7,230}, {123628,4,230}, {125136,7,220}, {125252,6,230}, {125258,1,7},
 };
 
-/* First code point and number of those that NFC may change, alone or with one before. */
+/* Ranges that NFC may change, alone or with a character before: first code point, number. */
 static const int32_t COMPOSING_RANGES[][2] = {
 {768,5}, {774,7}, {783,1}, {785,1}, {787,2}, {795,1}, {803,6}, {813,2}, {816,2}, {824,1}, {832,6},
 {884,1}, {894,1}, {903,1}, {1619,3}, {2364,1}, {2392,8}, {2494,1}, {2519,1}, {2524,2}, {2527,1},
@@ -91,7 +91,7 @@ static const int32_t COMPOSING_RANGES[][2] = {
 {70842,1}, {70845,1}, {71087,1}, {71984,1}, {119134,7}, {119227,6}, {194560,542},
 };
 
-/* A code point, and up to three that it becomes if case does not count; 0 is none. */
+/* A code point, and up to three code points to which case folding maps it; 0 is none. */
 static const int32_t FOLDS[][4] = {
 {181,956,0,0}, {223,115,115,0}, {383,115,0,0}, {837,953,0,0}, {912,970,769,0}, {944,971,769,0},
 {962,963,0,0}, {976,946,0,0}, {977,952,0,0}, {981,966,0,0}, {982,960,0,0}, {1008,954,0,0},

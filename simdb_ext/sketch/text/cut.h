@@ -8,15 +8,15 @@
 #include "unicode.h"
 #include "vector.h"
 
-/* The classes that words consist of, and the classes of characters that are words by themselves; a
-   letter of a script without spaces belongs to the latter if `alone`. */
+/* The classes of characters that words consist of, and the classes of characters that are words by
+   themselves.  With `alone`, a letter of a script without spaces is a word by itself. */
 #define CUT_WORDS(alone) (1u << CLASS_WORD | !(alone) * (1u << CLASS_SPACELESS))
 #define CUT_SINGLES(alone) (1u << CLASS_SINGLE | !!(alone) * (1u << CLASS_SPACELESS))
 
 /* The state of a text that is being cut. */
 struct cut {
     const struct sketch_tokens *tokens;
-    int64_t opened; /* the character where the last token began */
+    int64_t opened; /* the character where the last token begins */
     int64_t started;
     int64_t stopped;
     uint32_t size;
@@ -24,10 +24,9 @@ struct cut {
     int after_token;
 };
 
-/* Cut some characters.  Neighbours of the classes whose bits are set in `words` make a token
-   together, a character of the classes in `singles` makes a token alone.  Every character is
-   copied, and where tokens begin and end is computed without a branch: in running text it cannot be
-   predicted. */
+/* Cut some characters.  Neighbours of the classes in the mask `words` make a token together; a
+   character of a class in `singles` makes a token alone.  Token borders cannot be predicted in
+   running text.  So every character is copied, and borders are computed without a branch. */
 static inline void cut_some(struct cut *cut, const struct sketch_text *text, int64_t start,
                             int64_t stop, int lowercase, unsigned words, unsigned singles)
 {
@@ -66,7 +65,7 @@ static inline int64_t cut_end(const struct cut *cut, int64_t stop, int64_t *open
 #include "cut_avx512.h"
 #elif VECTORS == VECTORS_NEON
 
-/* Load 32 characters as bytes and return 1 if all are ASCII; else return 0. */
+/* Load 32 characters as bytes; return 1 if all are ASCII, else 0. */
 static inline int load_ascii(const struct sketch_text *text, int64_t place, vector *characters)
 {
     const uint8_t *content = (const uint8_t *)text->characters + place * text->width;
@@ -105,8 +104,8 @@ static inline int load_ascii(const struct sketch_text *text, int64_t place, vect
 
 #if !VECTORS_X86
 
-/* Cut characters of any script; those of scripts without spaces are words by themselves if `alone`,
-   a constant. */
+/* Cut characters of any script; with `alone`, a constant, characters of scripts without spaces are
+   words by themselves. */
 VECTOR_INLINE void cut_rest(struct cut *cut, const struct sketch_text *text, int64_t start,
                             int64_t stop, int lowercase, const int alone)
 {

@@ -1,12 +1,12 @@
-/* With AVX2: loading 32 ASCII characters, and cutting 8 of any script below U+10000: their classes,
-   lower case and UTF-8. */
+/* With AVX2: loading 32 ASCII characters, and cutting 8 characters of any script below U+10000 by
+   their classes, lower case and UTF-8. */
 
 #ifndef SIMDB_CUT_AVX2_H
 #define SIMDB_CUT_AVX2_H
 
 #include "cut.h"
 
-/* Load eight characters as words; return 0 if one of them does not fit, else 1. */
+/* Load eight characters as words of 16 bits; return 1, or 0 if one of them does not fit. */
 static inline int group_load(const struct sketch_text *text, int64_t place,
                              __m128i *characters)
 {
@@ -43,7 +43,7 @@ static inline __m128i group_properties(__m128i characters)
     return _mm_insert_epi16(properties, unicode_properties[codes[7]], 7);
 }
 
-/* Return a mask of the characters of a class, which is in the bits `mask` of their properties. */
+/* Return a mask of the characters of a class; `mask` has the bits of the class in properties. */
 static inline uint32_t group_class(__m128i properties, short mask,
                                    enum character_class class)
 {
@@ -53,7 +53,7 @@ static inline uint32_t group_class(__m128i properties, short mask,
     return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(equal, _mm_setzero_si128()));
 }
 
-/* Bring characters into lower case; return 0, without a change, if a delta is a rare one. */
+/* Convert characters to lower case; return 0, without a change, if one has a rare delta. */
 static inline int group_lower(__m128i properties, __m128i *characters)
 {
     __m128i deltas = _mm_srli_epi16(properties, CLASS_BITS);
@@ -69,8 +69,8 @@ static inline int group_lower(__m128i properties, __m128i *characters)
     return 1;
 }
 
-/* Write eight characters in UTF-8, and to `offsets` where each begins, plus `base`.  Return how
-   many bytes they take; up to 28 bytes of `out` are overwritten. */
+/* Write eight characters in UTF-8, and to `offsets` the position of each, plus `base`.  Return the
+   number of bytes; up to 28 bytes of `out` are overwritten. */
 static inline uint32_t group_encode(__m128i characters, uint32_t base, uint8_t *out,
                                     __m256i *offsets)
 {
@@ -99,7 +99,7 @@ static inline uint32_t group_encode(__m128i characters, uint32_t base, uint8_t *
                      _mm_shuffle_epi8(_mm256_extracti128_si256(lanes, 1),
                                       _mm_loadu_si128(used + high)));
 
-    /* Sums over the characters before in each half, of -1 for each byte after the first. */
+    /* For each character, sum up -1 for each further byte of the earlier characters in its half. */
     __m256i more = _mm256_add_epi32(is_two, is_three);
     __m256i before = _mm256_slli_si256(more, 4);
     before = _mm256_add_epi32(before, _mm256_slli_si256(before, 4));
@@ -121,7 +121,7 @@ static inline int64_t group_positions(uint32_t mask, __m256i offsets, uint32_t *
     return __builtin_popcount(mask);
 }
 
-/* Load 32 characters as bytes and return 1 if all are ASCII; else return 0. */
+/* Load 32 characters as bytes; return 1 if all are ASCII, else 0. */
 static inline int load_ascii(const struct sketch_text *text, int64_t place, vector *characters)
 {
     const uint8_t *content = (const uint8_t *)text->characters + place * text->width;
@@ -145,8 +145,8 @@ static inline int load_ascii(const struct sketch_text *text, int64_t place, vect
     return _mm256_testz_si256(all, _mm256_set1_epi32(-0x80));
 }
 
-/* Cut eight characters of any script.  Those of scripts without spaces are words by themselves if
-   `alone`, a constant. */
+/* Cut eight characters of any script; with `alone`, a constant, characters of scripts without
+   spaces are words by themselves. */
 VECTOR_INLINE void cut_eight(struct cut *cut, const struct sketch_text *text, int64_t place,
                              int lowercase, int alone)
 {

@@ -5,10 +5,10 @@
 
 #include "cut.h"
 
-/* The lowest of four bits for each of 16 characters: the place of its first byte. */
+/* The lowest of the four bits of each of 16 characters: the place of its first byte. */
 #define CUT_FIRST_BYTES 0x1111111111111111u
 
-/* Load 64 characters as bytes and return 1 if all are ASCII; else return 0. */
+/* Load 64 characters as bytes; return 1 if all are ASCII, else 0. */
 static inline int load_ascii(const struct sketch_text *text, int64_t place, vector *characters)
 {
     const uint8_t *content = (const uint8_t *)text->characters + place * text->width;
@@ -75,8 +75,8 @@ static inline __m512i encode_lanes(__m512i codes)
     return _mm512_mask_or_epi32(lanes, four, tail, _mm512_set1_epi32((int)0x808080F0));
 }
 
-/* Cut up to 16 characters.  Those of scripts without spaces are words by themselves if `alone`, a
-   constant. */
+/* Cut up to 16 characters; with `alone`, a constant, characters of scripts without spaces are words
+   by themselves. */
 VECTOR_INLINE void cut_group(struct cut *cut, __m512i codes, int64_t place, unsigned count,
                              int lowercase, int alone)
 {
@@ -98,7 +98,7 @@ VECTOR_INLINE void cut_group(struct cut *cut, __m512i codes, int64_t place, unsi
     uint64_t starts = (words | singles) & ~joined;
     uint64_t stops = ((words | singles) << 1 | (uint64_t)cut->after_token) & ~joined;
 
-    /* Bits of characters become bits of first bytes, and are compressed together with the bytes. */
+    /* Masks of characters become masks of first bytes, and are compressed like the bytes. */
     _mm512_storeu_si512(cut->tokens->copy + cut->size, _mm512_maskz_compress_epi8(kept, lanes));
     cut->started += positions(_pext_u64(_pdep_u64(starts, CUT_FIRST_BYTES), kept), 64,
                               cut->size, cut->tokens->starts + cut->started);

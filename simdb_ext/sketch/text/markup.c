@@ -13,10 +13,10 @@
 #define LETTERS_LEAST 2
 #define LETTERS_MOST 8
 
-/* Characters that are looked at together. */
+/* Characters that are tested together. */
 #define STRIDE 32
 
-/* Return a character, 0 outside the text; no rule goes on over a 0. */
+/* Return a character, or 0 outside the text; markup never contains a 0. */
 static inline uint32_t code_at(struct sketch_text text, int64_t at)
 {
     return 0 <= at && at < text.length ? character_at(&text, at) : 0;
@@ -31,7 +31,7 @@ static inline int is_hexadecimal(uint32_t code)
     return is_digit(code) || (code | 32) - 'a' < 6u;
 }
 
-/* Return whether the characters from `at` on are these. */
+/* Return whether the characters from `at` on are `wanted`. */
 static inline int is_at(struct sketch_text text, int64_t at, const char *wanted)
 {
     for (int i = 0; wanted[i]; i++)
@@ -40,7 +40,8 @@ static inline int is_at(struct sketch_text text, int64_t at, const char *wanted)
     return 1;
 }
 
-/* Each of these returns the position behind the markup at `at`, or `at` if there is none. */
+/* Each of these functions returns the position after the markup at `at`, or `at` if there is
+   none. */
 
 static inline int64_t after_tag(struct sketch_text text, int64_t at)
 {
@@ -66,7 +67,7 @@ static inline int64_t after_command(struct sketch_text text, int64_t at)
 {
     int64_t stop = at + 1;
 
-    /* A line end in code or JSON before a word: no command of LaTeX goes on with a capital here. */
+    /* A line end in code or JSON before a word: no LaTeX command continues with a capital here. */
     if ((is_at(text, stop, "n") || is_at(text, stop, "r") || is_at(text, stop, "t")) &&
         code_at(text, stop + 1) - 'A' < 26u)
         return stop + 1;
@@ -112,7 +113,7 @@ static inline int64_t after_entity(struct sketch_text text, int64_t at)
     return stop - first >= least && code_at(text, stop) == ';' ? stop + 1 : at;
 }
 
-/* The comma between a digit and exactly three. */
+/* A comma between a digit and exactly three digits. */
 static inline int64_t after_comma(struct sketch_text text, int64_t at)
 {
     for (int i = 1; i <= 3; i++)
@@ -121,13 +122,13 @@ static inline int64_t after_comma(struct sketch_text text, int64_t at)
     return at + (is_digit(code_at(text, at - 1)) && !is_digit(code_at(text, at + 4)));
 }
 
-/* Whether a character may begin markup, given the one behind it. */
+/* Test whether a character may begin markup, given the next one. */
 #define MAY_BEGIN(code, next)                                                                     \
     (((code) == '<') | ((code) == '\\') | ((code) == '&') | (((code) == ']') & ((next) == '(')) | \
      (((code) == ',') & ((next) >= '0') & ((next) <= '9')))
 
-/* Define what marks of some characters at which it may begin, and returns whether there is any: a
-   loop that becomes vectors. */
+/* Define a function that marks the characters at which markup may begin, and returns whether there
+   is one.  The compiler turns its loop into vectors. */
 #define DEFINE_MARK(name, type)                                                                   \
     static inline int name(const type *some, uint8_t *marks)                                      \
     {                                                                                             \
@@ -153,7 +154,7 @@ static inline int mark(struct sketch_text text, int64_t at, uint8_t *marks)
                            : mark_wide((const uint32_t *)text.characters + at, marks);
 }
 
-/* Return the position behind the markup at `at`, or `at` if there is none. */
+/* Return the position after the markup at `at`, or `at` if there is none. */
 static inline int64_t after(struct sketch_text text, int64_t at)
 {
     switch (code_at(text, at)) {
@@ -166,7 +167,7 @@ static inline int64_t after(struct sketch_text text, int64_t at)
     }
 }
 
-/* Return the first markup of those that may begin at `marks`, `start` if there is none. */
+/* Return the first markup that begins at one of `marks`, or `start` if there is none. */
 static inline int64_t first_of(struct sketch_text text, int64_t start, const uint8_t *marks,
                                int64_t *stop)
 {
@@ -181,7 +182,7 @@ static inline int64_t first_of(struct sketch_text text, int64_t start, const uin
     return start;
 }
 
-/* Return where the first markup from `at` on begins, and put where it ends into `stop`. */
+/* Return the position where the first markup from `at` on begins, and write its end to `stop`. */
 static inline int64_t find(struct sketch_text text, int64_t at, int64_t *stop)
 {
     uint8_t marks[STRIDE];
@@ -200,7 +201,7 @@ static inline int64_t find(struct sketch_text text, int64_t at, int64_t *stop)
     return text.length;
 }
 
-/* Find as above, with a width that the compiler knows. */
+/* Call `find` with a width of characters that is a constant. */
 static int64_t find_any(const struct sketch_text *text, int64_t at, int64_t *stop)
 {
     struct sketch_text narrow = *text, middle = *text, wide = *text;

@@ -1,7 +1,8 @@
-/* `clean` and `surrogate`: what a text needs before it is cut, and whether it can be cut.
+/* `clean` and `surrogate`: the steps that a text needs before it is cut, and whether it can be cut.
 
-   Almost no block of running Latin text needs anything, so a block is first tested as a whole, in a
-   loop that a compiler turns into vectors.  What that loop passes, `clean_needs` passes, too. */
+   Almost no block of running Latin text needs any step.  So a block is first tested as a whole, in
+   a loop that the compiler turns into vectors.  If the loop finds nothing, neither would
+   `clean_needs`. */
 
 #ifndef SIMDB_NEEDS_H
 #define SIMDB_NEEDS_H
@@ -10,7 +11,7 @@
 #include "unicode.h"
 #include "vector.h"
 
-/* For each code point: its canonical combining class, and what else is to know. */
+/* For each code point: its canonical combining class, and the flags below. */
 extern uint16_t clean_entries[CODE_POINTS];
 
 #define CLEAN_CLASS 0xFF
@@ -20,40 +21,41 @@ extern uint16_t clean_entries[CODE_POINTS];
 #define CLEAN_LOWER 0x800     /* the lower case of another character */
 #define CLEAN_STRAY 0x1000
 
-/* If a word is cut by the hyphen at `at`, return where it goes on; else return 0. */
+/* If the hyphen at `at` cuts a word, return the position where the word continues; else return
+   0. */
 int64_t clean_joined(const struct sketch_text *text, int64_t at);
 
-/* Return what the characters [start, stop) need; they are looked at one by one. */
+/* Return the steps that the characters [start, stop) need; they are tested one by one. */
 int clean_needs(const struct sketch_text *text, int64_t start, int64_t stop,
                 struct clean_settings settings);
 
-/* Characters that are tested together, and those of a part of them that is tested once more by
-   itself; the character after them is tested, too. */
+/* The characters that are tested together, and a part of them that is tested again by itself.  The
+   character after them is tested, too. */
 #define CLEAN_BLOCK 128
 #define CLEAN_PART 32
 
-/* The last of the Latin letters, none of which combines with the one before. */
+/* The last Latin letter; none up to here combines with the character before it. */
 #define CLEAN_LATIN_LAST 0x2FF
 
-/* Whether the control character `next` may need something: it is no white space, or a line may end
-   there after a hyphen.  The comparisons are those that vectors of the type have. */
+/* Test whether the control character `next` may need a step: it is not white space, or it may be a
+   line end after a hyphen.  The comparisons are the ones that vectors of the type have. */
 #define CLEAN_AFTER(type, code, next) (((code) == '-') | ((type)((next) - '\t') > '\r' - '\t'))
 #define CLEAN_ASCII(code, next) (((int8_t)((next) + 1) <= ' ') & CLEAN_AFTER(uint8_t, code, next))
 #define CLEAN_CONTROL(bits, code, next)                                                           \
     (((int##bits##_t)(((next) + 1) & ~0x80) <= ' ') & CLEAN_AFTER(uint##bits##_t, code, next))
 
-/* Whether one character may need something: the next is such a control character, or it is the soft
-   hyphen, folds to others than its lower case, or is neither a Latin letter nor one of the frequent
-   dashes and quotation marks U+2010 to U+201F.  U+00A5 and U+00BD are tested with U+00AD and
-   U+00B5. */
+/* Test whether one character may need a step.  It may if the next is such a control character.  So
+   may the soft hyphen, and any character whose folding is not its lower case.  Other characters may
+   not if they are Latin letters or the frequent dashes and quotation marks U+2010 to U+201F.  The
+   comparison for U+00AD and U+00B5 also finds U+00A5 and U+00BD. */
 #define CLEAN_LATIN(bits, code, next)                                                             \
     (CLEAN_CONTROL(bits, code, next) | (((code) | 0x18) == 0xBD) | ((code) == 0xDF))
 #define CLEAN_MAY_NEED(bits, code, next)                                                          \
     (CLEAN_LATIN(bits, code, next) | ((code) == 0x17F) |                                          \
      (((code) > CLEAN_LATIN_LAST) & (((code) & 0xFFF0) != 0x2010)))
 
-/* Define whether some characters have one with `test`, and what a text of this type needs.  The
-   last block overlaps the one before. */
+/* Define two functions: whether some characters include one with `test`, and the steps that a text
+   of this type needs.  The last block overlaps the one before. */
 #define CLEAN_DEFINE(name, type, test)                                                            \
     VECTOR_INLINE int clean_found_##name(const type *some, const int count)                        \
     {                                                                                             \
@@ -92,7 +94,7 @@ CLEAN_DEFINE(latin, uint8_t, CLEAN_LATIN(8, code, next))
 CLEAN_DEFINE(wide, uint16_t, CLEAN_MAY_NEED(16, code, next))
 CLEAN_DEFINE(widest, uint32_t, CLEAN_MAY_NEED(32, code, next))
 
-/* Whether a part of any text has a character that may need something. */
+/* Return whether a part of any text has a character that may need a step. */
 VECTOR_INLINE int clean_found(const struct sketch_text *text, int64_t i)
 {
     if (text->is_ascii)
@@ -115,11 +117,11 @@ VECTOR_INLINE int clean(const struct sketch_text *text, struct clean_settings se
                               : clean_widest(text, settings);
 }
 
-/* Characters between two looks at whether the search may end: enough to be vectorised. */
+/* Characters between two tests of whether the search may end, enough for vectors. */
 #define SURROGATE_STRIDE 1024
 
 /* Return whether a text has a lone surrogate.  Each loop computes in the type of its characters, so
-   that a vector of characters stays one vector; with `unicode_is_surrogate` it does not. */
+   that a vector of characters remains one vector; with `unicode_is_surrogate` it would not. */
 VECTOR_INLINE int surrogate(const struct sketch_text *text)
 {
     const uint16_t *narrow = text->characters;

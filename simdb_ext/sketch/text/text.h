@@ -1,4 +1,4 @@
-/* A Python str in memory, and where its tokens are written. */
+/* A Python str in memory, and the outputs for its tokens. */
 
 #ifndef SIMDB_TEXT_H
 #define SIMDB_TEXT_H
@@ -11,7 +11,7 @@ struct sketch_text {
     int64_t length;
     int width;
     int is_ascii;
-    int is_clean; /* it has been cleaned; else it is looked through before it is cut */
+    int is_clean; /* whether it has been cleaned; otherwise it is tested before it is cut */
 };
 
 static inline uint32_t character_at(const struct sketch_text *text, int64_t position)
@@ -23,7 +23,7 @@ static inline uint32_t character_at(const struct sketch_text *text, int64_t posi
     return ((const uint32_t *)text->characters)[position];
 }
 
-/* Write a character, which fits the width, at a place of other characters. */
+/* Write a character, which fits the width, at a place of an array of characters. */
 static inline void put_character(void *room, int width, int64_t place, uint32_t code)
 {
     if (width == 1)
@@ -34,15 +34,15 @@ static inline void put_character(void *room, int width, int64_t place, uint32_t 
         ((uint32_t *)room)[place] = code;
 }
 
-/* Where tokens are written: token i is copy[starts[i]] .. copy[stops[i]]. */
+/* Outputs for tokens: token i is copy[starts[i]] .. copy[stops[i]]. */
 struct sketch_tokens {
     uint8_t *copy;
     uint32_t *starts;
     uint32_t *stops;
 };
 
-/* Of characters as tokens, white space becomes one space and is dropped at both ends: white space
-   between two characters is held back until the second character comes. */
+/* The state of white space if characters are tokens.  White space becomes one space and is dropped
+   at both ends, so it is held back until the next character comes. */
 struct sketch_space {
     int is_begun; /* a character other than white space has come */
     int is_held;  /* white space has come after it */

@@ -14,7 +14,7 @@ uint8_t places_of_bytes[256][16];
 int32_t unicode_deltas[128] = {0,  32, 1,    80, 48, 38, 37, 64,
                                63, 16, -199, 26, -8, 40, 8,  2};
 
-/* Return the place of `delta` in the list of distinct deltas, which it joins if it is new. */
+/* Return the place of `delta` in the list of distinct deltas; a new one is appended. */
 static int delta_place(int32_t delta, int *used)
 {
     for (int i = 0; i < *used; i++)

@@ -4,12 +4,12 @@
 
 #define HIGH_BITS 0x8080808080808080u
 
-/* First bytes of characters: the largest one of code points below 0x100, and the smallest one of
-   code points from 0x10000 on. */
+/* First bytes of characters: the largest for code points below 0x100, and the smallest for code
+   points from 0x10000 on. */
 #define LATIN_LEAD_MAX 0xC3
 #define WIDE_LEAD 0xF0
 
-/* Bytes looked at together where a text is ASCII for a while. */
+/* Bytes that are tested together in a stretch of ASCII. */
 #define STRIDE 64
 
 /* Return whether a word of 8 bytes is ASCII. */
@@ -32,7 +32,7 @@ static inline int is_ascii_stride(const uint8_t *content)
     return (bits & HIGH_BITS) == 0;
 }
 
-/* Return the number of bytes of the character that begins here, not ASCII; 0 if it is invalid. */
+/* Return the number of bytes of the character, not ASCII, that begins here; 0 if it is invalid. */
 static inline int character_bytes(const uint8_t *content, int64_t length)
 {
     uint8_t lead = content[0], low = 0x80, high = 0xBF;
@@ -86,7 +86,7 @@ int utf8_measure(const uint8_t *content, int64_t length, int64_t *count)
     return lead_max <= LATIN_LEAD_MAX ? 1 : lead_max < WIDE_LEAD ? 2 : 4;
 }
 
-/* Room is given in whole words, so that every text is aligned. */
+/* Room is in whole words, so that every text is aligned. */
 static inline int64_t room_of(int64_t count, int width)
 {
     return (count * width + 7) / 8 * 8;
@@ -170,7 +170,7 @@ void utf8_decode(struct sketch_text *texts, int64_t count, uint8_t *room)
     }
 }
 
-/* Characters between two looks at whether the search may end: enough to be vectorised. */
+/* Characters between two tests of whether the search may end, enough for vectors. */
 #define ASCII_STRIDE 1024
 
 int sketch_is_ascii(const uint8_t *content, int64_t length)

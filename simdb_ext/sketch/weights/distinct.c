@@ -30,7 +30,7 @@ static inline uint64_t place_of(const struct sketch_bag *bag, uint64_t first, ui
     return place;
 }
 
-/* Double the places; there are never more than half as many features as places. */
+/* Double the places; at most half of the places are taken. */
 static void widen_bag(struct sketch_bag *bag)
 {
     clear_slots(bag, 2 * (bag->slot_mask + 1));
@@ -60,7 +60,7 @@ int sketch_bag_add(struct sketch_bag *bag, const uint64_t *first, const uint64_t
     return 1;
 }
 
-/* Places for each member at least; with fewer, too many members would collide. */
+/* The fewest places for each member; with fewer, too many members would collide. */
 #define LOAD 4
 
 /* Return the key of a word; 0 marks an empty place, so it cannot be a key. */
@@ -73,7 +73,7 @@ static uint64_t place_beyond(const struct sketch_set *set, uint64_t key, uint64_
     return place;
 }
 
-/* Use enough places for about `expected` features, while all places are empty. */
+/* Use enough places for about `expected` features; all places are empty. */
 static void take_places(struct sketch_set *set, int64_t expected)
 {
     int64_t most = expected < set->room ? expected : set->room;
@@ -95,7 +95,7 @@ void sketch_set_end(struct sketch_set *set)
     set->count = 0;
 }
 
-/* Double the places; `members` holds the keys meanwhile. */
+/* Double the places; `members` holds the keys in the meantime. */
 static void widen_set(struct sketch_set *set)
 {
     int64_t count = 0;
@@ -112,8 +112,8 @@ static void widen_set(struct sketch_set *set)
     set->count = count;
 }
 
-/* Return whether a place holds another key.  A minimum takes one branch where `&&` would take two,
-   and whether a feature is new could not be predicted. */
+/* Return whether a place holds another key.  Taking a minimum needs one branch, `&&` would need
+   two, and whether a feature is new cannot be predicted. */
 static inline int is_taken(uint64_t there, uint64_t key)
 {
     uint64_t differing = there ^ key;
@@ -121,8 +121,8 @@ static inline int is_taken(uint64_t there, uint64_t key)
     return (there < differing ? there : differing) != 0;
 }
 
-/* Move the new features of first[start .. stop) behind those kept before, and return how many are
-   kept.  A feature moves without a branch; that its place is taken by another is rare. */
+/* Move the new features of first[start .. stop) after the `kept` earlier ones, and return the new
+   number.  A feature moves without a branch; a place taken by another feature is rare. */
 static int64_t keep_some(struct sketch_set *set, uint64_t *first, uint64_t *second,
                          int64_t start, int64_t stop, int64_t kept)
 {
@@ -154,7 +154,7 @@ int64_t sketch_set_keep_new(struct sketch_set *set, uint64_t *first, uint64_t *s
 
     if (set->count == 0)
         take_places(set, count);
-    /* Between two looks at the load, no more features are added than it leaves room for. */
+    /* Add no more features between two checks of the load than it leaves room for. */
     for (int64_t start = 0, stop; start < count; start = stop) {
         int64_t left = (int64_t)((set->mask + 1) / LOAD) - set->count;
         if (left <= 0) {

@@ -1,5 +1,5 @@
-/* `idf`: several look-ups under way at once.  With AVX-512 the first eight entries of a slot are
-   compared together; there are seldom more. */
+/* `idf`: several lookups at once.  With AVX-512, the first eight entries of a slot are compared
+   together; there are seldom more. */
 
 #ifndef SIMDB_IDF_H
 #define SIMDB_IDF_H
@@ -10,7 +10,7 @@
 #define IDF_WEIGHT_BITS 16
 #define IDF_WEIGHT_MASK ((1u << IDF_WEIGHT_BITS) - 1)
 
-/* Look-ups under way at once: while one waits for memory, the memory of the others is requested. */
+/* Lookups at once: while one waits for memory, the memory of the next is requested. */
 #define IDF_GROUP 64
 
 static inline int64_t idf_slot(const struct sketch_idf *idf, uint64_t hash)

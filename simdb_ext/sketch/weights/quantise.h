@@ -1,7 +1,7 @@
 /* `quantise`: from weights to fingerprints and packed volatility vectors.
 
-    The sums of several rows are formed side by side, because each must be formed in order. With
-   AVX2 whole weights are squared as words of 16 bits, whose sum does not depend on an order. */
+   The sums of several rows are formed side by side, because each must be formed in order.  With
+   AVX2, whole weights are squared as 16-bit words, whose sum does not depend on the order. */
 
 #ifndef SIMDB_QUANTISE_H
 #define SIMDB_QUANTISE_H
@@ -11,8 +11,8 @@
 #include "mix.h"
 #include "vector.h"
 
-/* Standard deviations per quantisation step: the best for 16 levels of a normal distribution (Max
-   1960). */
+/* The quantisation step in standard deviations: the best for 16 levels of a normal distribution
+   (Max 1960). */
 #define QUANTISE_STEP 0.335
 
 /* Rows whose sums are formed side by side. */
@@ -35,7 +35,7 @@ VECTOR_INLINE void square_rows(const void *weights, int is_float, int64_t place,
         }
 }
 
-/* Return the factor from a weight to steps; 0 if all weights are 0. */
+/* Return the factor from weights to steps; 0 if all weights are 0. */
 VECTOR_INLINE double quantise_scale(double squares, int dimensions)
 {
     return squares > 0 ? 1 / (QUANTISE_STEP * sqrt(squares / dimensions)) : 0;
@@ -46,7 +46,7 @@ VECTOR_INLINE double quantise_scale(double squares, int dimensions)
 /* With weights below this, 32 bits hold the sum of the squares of 32 of 256 weights. */
 #define QUANTISE_SMALL 8192
 
-/* Return the sum of squares of whole weights; of small ones every order gives the same sum. */
+/* Return the sum of squares of whole weights; for small weights, any order gives the same sum. */
 VECTOR_INLINE double square_whole(const int32_t *weights, int dimensions)
 {
     __m256i sums = _mm256_setzero_si256(), largest = _mm256_setzero_si256();
@@ -76,8 +76,8 @@ VECTOR_INLINE double square_whole(const int32_t *weights, int dimensions)
 
 #if VECTORS == VECTORS_AVX2
 
-/* Return the floors of four weights times `scale`.  No floor is larger than sqrt(dimensions) /
-   QUANTISE_STEP, so all fit. */
+/* Return the floors of four weights times `scale`.  They fit, because none exceeds sqrt(dimensions)
+   / QUANTISE_STEP. */
 VECTOR_INLINE __m128i floor_four(const void *weights, int is_float, int64_t place,
                                      __m256d scale)
 {
@@ -186,7 +186,7 @@ VECTOR_INLINE __m512i quantise_64(const void *weights, int is_float, int64_t pla
         for (int i = 0; i < 2; i++) {
             __m256i some = _mm256_loadu_si256((const __m256i *)(start + 64 * k + 32 * i));
             __m512d values = _mm512_mul_pd(doubles_of(some, is_float), scale);
-            /* No value is larger than sqrt(dimensions) / QUANTISE_STEP, so all fit. */
+            /* They fit, because none exceeds sqrt(dimensions) / QUANTISE_STEP. */
             words[i] = _mm512_cvt_roundpd_epi32(values, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
         }
         found[k] = _mm512_cvtsepi32_epi8(
@@ -238,7 +238,7 @@ VECTOR_INLINE void square_floats(const void *weights, int is_float, int64_t plac
 
 #else
 
-/* Write the quantised values, 0 to 15, of the weights from `place` on. Values are clamped before
+/* Write the quantised values, 0 to 15, of the weights from `place` on.  Values are clamped before
    the floor, so that they fit an int. */
 VECTOR_INLINE void quantise_halves(const void *weights, int is_float, int64_t place,
                                    int dimensions, double scale, uint8_t *halves)
@@ -252,7 +252,7 @@ VECTOR_INLINE void quantise_halves(const void *weights, int is_float, int64_t pl
     }
 }
 
-/* Return a word whose bit j is set if halves[j] >= 8, which is if weight j is not negative. */
+/* Return a word in which bit j is set if halves[j] >= 8, that is, if weight j is not negative. */
 VECTOR_INLINE uint64_t sign_bits(const uint8_t *halves)
 {
     uint64_t bits = 0;
@@ -318,7 +318,7 @@ VECTOR_INLINE int64_t quantise_rows(const void *weights, int is_float, int64_t c
     return -1;
 }
 
-/* Each combination is compiled separately, with constants for the arguments. */
+/* A separate copy is compiled for each combination, with constants for the arguments. */
 static int64_t quantise(const void *weights, int is_float, int64_t count, int dimensions,
                         uint64_t *fingerprints, uint8_t *vectors)
 {

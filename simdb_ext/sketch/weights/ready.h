@@ -6,12 +6,12 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Bytes of a vector all of whose bytes are equal: two weights of 0, and no weights. */
+/* The bytes of two special vectors: all weights are 0, and there are no weights. */
 #define READY_ZEROS 0x88
 #define READY_NONE 0
 
-/* Write `dimensions` of `count` weights, repeated from the first one on if there are fewer; return
-   how many of the given ones are not 0. */
+/* Write `dimensions` of `count` weights; if there are fewer, they are repeated from the first one
+   on.  Return the number of given weights that are not 0. */
 static inline int64_t widen_row(const float *given, size_t count, int dimensions, float *wide)
 {
     int64_t filled = 0;
@@ -23,7 +23,7 @@ static inline int64_t widen_row(const float *given, size_t count, int dimensions
     return filled;
 }
 
-/* Pack rounded weights, odd whole numbers from -15 to 15; return 0 if any is another number.  The
+/* Pack rounded weights, odd whole numbers from -15 to 15; return 0 for any other number.  The
    vector of a document without features is packed, too; its number of features becomes 0. */
 static inline int pack_row(const float *weights, int dimensions, uint8_t *vector,
                            int64_t *features)

@@ -1,8 +1,8 @@
 /* `counts`, `units` and `weigh`: sums over the bits of many hashes.
 
    `counts` adds with carry-save adders: a positional population count (after Harley & Seal).  Bit
-   planes hold the lowest four digits of a counter for each bit of a vector.  A vector that is
-   carried out of them has the bits of the byte counters that go up. */
+   planes hold the lowest four digits of a counter for each bit of a vector.  A vector carried out
+   of the planes has a bit for each byte counter that is increased. */
 
 #ifndef SIMDB_SUMS_H
 #define SIMDB_SUMS_H
@@ -16,8 +16,8 @@
 enum {
     COUNTS_BLOCK = 16 * VECTOR_WORDS,
     COUNTS_BLOCKS = 255 / VECTOR_WORDS, /* each carries at most VECTOR_WORDS into a byte */
-    /* Fewer words than the first behind a block are added one by one, and fewer than the second
-       without a block. */
+    /* Words are added one by one if there are fewer than COUNTS_FEW after a block, or fewer than
+       COUNTS_ALONE without a block. */
     COUNTS_FEW = VECTORS == VECTORS_NEON ? 10 : VECTORS == VECTORS_AVX2 ? 14 : COUNTS_BLOCK,
     COUNTS_ALONE = VECTORS == VECTORS_NEON ? 26 : VECTORS == VECTORS_AVX2 ? 44 : COUNTS_BLOCK,
     COUNTS_PARTS = 64 / VECTOR_BYTES
@@ -72,8 +72,7 @@ VECTOR_INLINE void add_vector(struct count_bytes *bytes, vector words)
     add_words(bytes, each, VECTOR_WORDS);
 }
 
-/* Double the bytes, then add 1 for each bit of a plane: the planes come from the highest digit
-   down. */
+/* Double the bytes, then add 1 for each bit of a plane; planes come from the highest digit down. */
 VECTOR_INLINE void add_plane(struct count_bytes *bytes, vector plane)
 {
     for (int j = 0; j < COUNTS_PARTS; j++)
@@ -81,7 +80,7 @@ VECTOR_INLINE void add_plane(struct count_bytes *bytes, vector plane)
     add_vector(bytes, plane);
 }
 
-/* ones[j] += bytes[j] << shift; then set the bytes to 0. */
+/* Add bytes[j] << shift to ones[j], then set the bytes to 0. */
 VECTOR_INLINE void add_bytes(struct count_bytes *bytes, const int shift, uint32_t *ones)
 {
     uint8_t counts[64];
@@ -209,7 +208,7 @@ static inline uint64_t word_of(uint64_t hash, int word)
 
 #if VECTORS_X86
 
-/* Eight vectors of sums at a time stay in registers; a bit of the hash gives the sign. */
+/* Eight vectors of sums stay in registers at a time; a bit of the hash gives the sign. */
 static void weigh_word(const uint64_t *hashes, const float *weights, int64_t count, int word,
                        float *projected)
 {
