@@ -236,14 +236,14 @@ def find_in_rows(rows: U64, offsets: I64, content: U8, dead: U8 | None, found: I
     `rows`: uint64[r, 5]: first ordinal, number of ids, tag, first number and step of each row.
     `offsets`, `content`: the stored forms of the ids that are looked up, see `encode_ids`.
     `dead`: bitmap of ordinals that are skipped, or None.
-    `found`: entries that are not negative are kept.
+    `found`: only negative entries are replaced.
     """
 
 def candidates(hashes: U64, directory: U32, ordinals: U32, dead: U8 | None) -> tuple[I64, U32]:
-    """Return the ordinals that may have the ids of some hashes: starts int64[n + 1], uint32[m].
+    """Return the ordinals that may have the id of each hash: starts int64[n + 1], ordinals uint32.
 
-    The candidates of hash i are the second array from starts[i] to starts[i + 1];
-    `Identifiers.find` takes both.
+    The candidates of hash i are ordinals[starts[i]:starts[i + 1]].  `Identifiers.find` takes both
+    arrays.
 
     `ordinals`: uint32, sorted by the hashes of their ids, which are not stored.
     `directory`: uint32[2**t + 1]; header h, the top t bits of a hash, has the ordinals from
@@ -321,7 +321,7 @@ def scan_objects(
     """
 
 def values_at(addresses: U64, lengths: I64, kinds: U8) -> list[str | int | None]:
-    """Return the values at one path; arguments are rows of what `scan_objects` returns."""
+    """Return the values at one path; the arguments are one row of each array of `scan_objects`."""
 
 def bytes_at(addresses: U64, lengths: I64) -> U8:
     """Return the bytes at some addresses, back to back: uint8; a negative length counts as 0."""

@@ -74,8 +74,7 @@ include "search/vosh.pxi"
 
 
 def levels(weights):
-    """Return the levels of the first 64 weights of each row, uint8[n, 64]: how far each is from
-    0."""
+    """Return the levels of the first 64 weights of each row: uint8[n, 64]."""
     cdef Views views = Views(2)
     cdef Py_buffer *view = views.take(weights, WEIGHTS, 4, 2)
     cdef size_t count = view.shape[0], dimensions = view.shape[1]
@@ -251,8 +250,7 @@ cdef class Vectors:
         return result
 
     def measure_one(self, query, list found, float similarity):
-        """Return (ordinal, distance, similarity) of the documents at least `similarity` to a
-        query."""
+        """Return (ordinal, distance, similarity) of documents at least `similarity` to a query."""
         cdef Bytes query_bytes = Bytes(query, self.vectors.width, "the query")
         cdef size_t count = len(found), i
         cdef Memory memory = Memory(8 * count + search_weights_size(self.vectors.width))

@@ -1,9 +1,9 @@
 # The variant of its operations that a module uses: the fastest one, until another is selected.  A
-# module declares `in_use` and `variant_at`, which are the names of its table in C (`CPU_CHOICE`).
+# module declares `in_use` and `variant_at` as names of its table in C (`CPU_CHOICE`).
 
 
 def variants():
-    """Return the names of the variants this processor can run, the slowest ("scalar") first."""
+    """Return the names of the variants this processor can run, from "scalar" to the fastest."""
     names = []
     while variant_at(len(names)) != NULL:
         names.append(variant_at(len(names)).name.decode())

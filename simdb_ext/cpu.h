@@ -1,18 +1,19 @@
-/* Which instruction sets this processor has, and how a single function is compiled for one.
+/* The instruction sets of this processor, and pragmas that compile single functions for one of
+   them.
 
-   Code for AVX2 or AVX-512 is called only if cpu_best() allows it.  Every processor of 64-bit ARM
-   has NEON.  Other processors have the scalar variant alone. */
+   Code for AVX2 or AVX-512 is called only if cpu_best() allows it.  Every 64-bit ARM processor has
+   NEON.  Other processors have the scalar variant alone. */
 
 #ifndef SIMDB_CPU_H
 #define SIMDB_CPU_H
 
-/* What a source is compiled for: the build sets VECTORS to one of these (vector.h). */
+/* Instruction sets for which a source is compiled: the build sets VECTORS to one (vector.h). */
 #define VECTORS_SCALAR 0
 #define VECTORS_NEON 1
 #define VECTORS_AVX2 2
 #define VECTORS_AVX512 3
 
-/* Compile the functions between both for an instruction set. */
+/* Compile the functions between BEGIN and END for an instruction set. */
 #define CPU_PRAGMA(content) _Pragma(#content)
 #ifdef __clang__
 #define CPU_TARGET_BEGIN(sets)                                                                    \
@@ -37,7 +38,7 @@
 #define CPU_X86 0
 #endif
 
-/* Whether the source is compiled for an instruction set of this kind of processor. */
+/* True if this kind of processor has the instruction set for which the source is compiled. */
 #define CPU_HAS_VECTORS                                                                           \
     (VECTORS == VECTORS_SCALAR || (VECTORS == VECTORS_NEON ? CPU_NEON : CPU_X86))
 
@@ -80,8 +81,8 @@ static inline int cpu_best(void) { return 0; }
 
 #endif
 
-/* Define `name`, the table of operations that is in use, and `variant`, which returns one of the
-   tables that this processor can run by its number, NULL beyond the last. */
+/* Define `name`, the table of operations in use, and `variant`, which returns a table that this
+   processor can run, by its number; NULL beyond the last. */
 #define CPU_CHOICE(name, variant)                                                                 \
     CPU_DECLARE(name)                                                                             \
     const struct name *name = &name##_scalar;                                                     \

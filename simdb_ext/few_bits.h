@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Return in how many minima two words differ. */
+/* Return the number of minima in which two words differ. */
 static inline __attribute__((always_inline)) unsigned few_bits_differing(uint64_t left,
                                                                          uint64_t right, int bits)
 {
@@ -18,7 +18,7 @@ static inline __attribute__((always_inline)) unsigned few_bits_differing(uint64_
     return (unsigned)__builtin_popcountll(differing);
 }
 
-/* Return in how many minima two rows of `bytes` bytes agree; `bits`, 1 or 2, is a constant. */
+/* Return the number of equal minima of two rows of `bytes` bytes; `bits`, 1 or 2, is a constant. */
 static inline __attribute__((always_inline)) unsigned few_bits_equal(const uint8_t *left,
                                                                      const uint8_t *right,
                                                                      size_t bytes, int bits)

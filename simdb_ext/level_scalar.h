@@ -1,5 +1,5 @@
-/* How far weights are from flipping, in units of their root mean square: the definition of
-   levels. */
+/* Levels: the distances of weights from 0, in units of their root mean square.  This is the
+   definition. */
 #ifndef SIMDB_LEVEL_SCALAR_H
 #define SIMDB_LEVEL_SCALAR_H
 

@@ -13,14 +13,15 @@
 #define MIX_ADDED_FIRST 0x52DCE729u
 #define MIX_ADDED_SECOND 0x38495AB5u
 
-/* Each token of a shingle is rotated by another multiple of this, so that their order matters; 23
-   is coprime to 64. */
+/* Each token of a shingle is rotated by a different multiple of this, so that their order matters;
+   23 is coprime to 64. */
 #define MIX_ROTATION 23
 
-/* If a feature is given as one word, its second word is made from the first with this constant. */
+/* The second word of a feature that is given as one word is made from that word and this
+   constant. */
 #define MIX_SECOND_WORD 0x9E3779B97F4A7C15u
 
-/* Word number k of a feature, from the third (k = 2) on, is made from the first with k times that
+/* Word k of a feature, from the third (k = 2) on, is made from the first word and k times that
    constant. */
 #define MIX_THIRD_WORD 0x3C6EF372FE94F82Au
 #define MIX_FOURTH_WORD 0xDAA66D2C7DDF743Fu

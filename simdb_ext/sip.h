@@ -1,4 +1,4 @@
-/* SipHash-1-3: a hash for which nobody finds equal values who does not know its key. */
+/* SipHash-1-3: a hash for which nobody can construct collisions without its key. */
 
 #ifndef SIMDB_SIP_H
 #define SIMDB_SIP_H

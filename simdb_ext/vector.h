@@ -1,13 +1,14 @@
 /* One vector of the instruction set that is being compiled.
 
-   The operations of a module are one source, `operations.c` of its folder, which the build compiles
-   once for each instruction set, with another VECTORS.  A loop over vectors is written once, with
-   the functions below; what is left over, and all of it without vectors, runs through the
-   definition of the operation behind that loop.  Code that is worth an algorithm of its own on an
-   instruction set asks for it with `#if VECTORS == VECTORS_AVX512`.
+   The operations of a module are one source, `operations.c` of its folder.  The build compiles it
+   once for each instruction set, with a different VECTORS.
 
-   No flag of the build names an instruction set: from here on the functions of a source are
-   compiled for it, up to VECTOR_END.  They are called only if cpu_best() allows it. */
+   A loop over vectors is written once, with the functions below.  The rest of its input, or all of
+   it without vectors, goes through the definition of the operation after that loop.  A special
+   algorithm for one instruction set is under `#if VECTORS == VECTORS_AVX512`.
+
+   No flag of the build names an instruction set.  From here up to VECTOR_END, the functions of a
+   source are compiled for it.  They are called only if cpu_best() allows it. */
 
 #ifndef SIMDB_VECTOR_H
 #define SIMDB_VECTOR_H
@@ -41,7 +42,7 @@ CPU_TARGET_BEGIN("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512v
 #define VECTOR_NAME scalar
 #endif
 
-/* The name of the instruction set, as text, and of the table of operations for it. */
+/* The name of the instruction set as text, and the name of the table of operations for it. */
 #define VECTOR_TEXT_OF(name) #name
 #define VECTOR_TEXT(name) VECTOR_TEXT_OF(name)
 #define VECTOR_JOINED_OF(start, name) start##_##name
@@ -64,7 +65,7 @@ VECTOR_INLINE void vector_store(void *place, vector words)
     _mm256_storeu_si256(place, words);
 }
 
-/* Store the first `count` words, at most all. */
+/* Store the first `count` words of a vector, at most all. */
 VECTOR_INLINE void vector_store_words(uint64_t *place, vector words, int64_t count)
 {
     vector some = _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3));
@@ -83,13 +84,13 @@ VECTOR_INLINE vector vector_add_32(vector a, vector b) { return _mm256_add_epi32
 VECTOR_INLINE vector vector_min_32(vector a, vector b) { return _mm256_min_epu32(a, b); }
 VECTOR_INLINE vector vector_times_32(vector a, vector b) { return _mm256_mullo_epi32(a, b); }
 
-/* Return the products of words whose lower 16 bits are 0 and one factor. */
+/* Return the products of words, whose lower 16 bits are 0, and one factor. */
 VECTOR_INLINE vector vector_times_upper(vector words, uint32_t factor)
 {
     return _mm256_mullo_epi16(words, vector_all_32(factor << 16));
 }
 
-/* AVX2 multiplies 32 by 32 bits.  Of both crossed products only the low half counts, so one
+/* AVX2 multiplies 32 by 32 bits.  Only the low halves of both crossed products matter, so one
    instruction makes both. */
 VECTOR_INLINE vector vector_times_64(vector words, uint64_t factor)
 {
@@ -100,7 +101,7 @@ VECTOR_INLINE vector vector_times_64(vector words, uint64_t factor)
     return _mm256_add_epi64(sum, _mm256_slli_epi64(crossed, 32));
 }
 
-/* Shift by any number of bits; the shift of the next by a constant. */
+/* Shift by any number of bits; the next function shifts by a constant. */
 VECTOR_INLINE vector vector_left_32(vector words, unsigned shift)
 {
     return _mm256_sll_epi32(words, _mm_cvtsi32_si128((int)shift));
@@ -113,7 +114,7 @@ VECTOR_INLINE vector vector_left_32(vector words, unsigned shift)
 /* Copy the upper half of each word into its lower half. */
 VECTOR_INLINE vector vector_upper_twice(vector words) { return _mm256_shuffle_epi32(words, 0xF5); }
 
-/* Return the lower halves of as many words as fill a vector. */
+/* Return the lower halves of the words that fill a vector. */
 VECTOR_INLINE vector vector_lower_halves(const uint64_t *words)
 {
     __m256 first = _mm256_loadu_ps((const float *)words);
@@ -144,7 +145,7 @@ VECTOR_INLINE vector vector_carry(vector *plane, vector left, vector right)
     return carried;
 }
 
-/* Add 1 to each byte whose bit is set; a vector takes as many bits as it has bytes. */
+/* Add 1 to each byte whose bit is set; there is one bit for each byte of a vector. */
 VECTOR_INLINE vector vector_count_bits(vector bytes, uint64_t bits)
 {
     const vector places = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202,
@@ -155,7 +156,7 @@ VECTOR_INLINE vector vector_count_bits(vector bytes, uint64_t bits)
     return _mm256_sub_epi8(bytes, _mm256_cmpeq_epi8(_mm256_and_si256(copies, own), own));
 }
 
-/* Add to each sum of 32 bits whose bit is set, the lowest bit first. */
+/* Add `added` to each 32-bit sum whose bit is set, the lowest bit first. */
 VECTOR_INLINE vector vector_add_where_32(vector sums, uint64_t bits, vector added)
 {
     const vector own = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
@@ -199,7 +200,7 @@ VECTOR_INLINE void vector_store_words(uint64_t *place, vector words, int64_t cou
                              words);
 }
 
-/* Load `size` bytes, at most all, and zeros behind them. */
+/* Load `size` bytes, at most a whole vector, followed by zeros. */
 VECTOR_INLINE vector vector_load_some(const void *place, size_t size)
 {
     return _mm512_maskz_loadu_epi8(_bzhi_u64(~(uint64_t)0, (unsigned)size), place);
@@ -289,7 +290,7 @@ VECTOR_INLINE void doubles_store_floats(float *place, doubles numbers)
 
 #elif VECTORS == VECTORS_NEON
 
-/* NEON has no products of 64 bits, so hashes and double precision stay with the definitions. */
+/* NEON has no products of 64 bits, so hashes and double precision use the definitions. */
 typedef uint64x2_t vector;
 
 enum { VECTOR_BYTES = 16 };

@@ -188,7 +188,7 @@ def candidates(
     const uint64_t[::1] hashes not None, const uint32_t[::1] directory not None,
     const uint32_t[::1] ordinals not None, const uint8_t[::1] dead
 ):
-    """Return the ordinals that may have the ids of some hashes: starts int64[n + 1], uint32[m]."""
+    """Return the ordinals that may have the id of each hash: starts int64[n + 1], ordinals."""
     cdef const uint8_t *bits = NULL
     cdef int64_t size = 0
     if dead is not None:

@@ -30,7 +30,7 @@ struct search_candidates {
 };
 
 /* Find the candidates for the first `cap` sets, including the empty one, of at most `distance`
-   bits. There are none if `cap` is 0 or too large. */
+   bits.  There are none if `cap` is 0 or too large. */
 void search_find_candidates(struct search_candidates *candidates, size_t cap, unsigned distance);
 
 #endif

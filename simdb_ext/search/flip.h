@@ -380,7 +380,7 @@ static int64_t bisect(const uint64_t *sets, size_t count, size_t wanted, int64_t
 }
 
 /* Replace the bits of a set by its ranks: the lowest rank is the highest bit, and bits are
-   inverted. Then sets of one size sort in the order of VOSH. */
+   inverted.  Then sets of one size sort in the order of VOSH. */
 static uint64_t to_ranks(uint64_t set, const struct ranking *ranking, unsigned width)
 {
     uint32_t ranks = ~(uint32_t)0;

@@ -172,21 +172,21 @@ struct search_kernel {
 
     /* Write to `near`, in order, the neighbouring hashes that differ from the query in at most
        `most` bits, as distance << 16 | index.  There are at most 65,536 hashes, and `near` has room
-       for all. Return the number written. */
+       for all.  Return the number written. */
     size_t (*near_hashes)(const uint8_t *query, const uint8_t *hashes, size_t count, size_t width,
                           uint32_t most, uint32_t *near);
 
     /* Enumerate the sets of header bits that may be flipped, each as cost << 32 | bits: the empty
        set first, the rest in any order.  Return their number.  A header is the first `width` (at
        most 32) bits of a key.  `order` gives the weight behind each bit, `levels` the level of each
-       weight. `limit` becomes theta, lowered until at most `cap` sets cost no more; -1 means that
+       weight.  `limit` becomes theta, lowered until at most `cap` sets cost no more; -1 means that
        only the empty set is left. */
     size_t (*flip)(const struct search_flips *flips, const uint8_t *levels, const uint8_t *order,
                    unsigned width, uint64_t *sets, int32_t *limit);
 
     /* Enumerate the first `flips->cap` sets of at most `candidates->distance` bits in the order of
        VOSH (vosh.h), in the form of `flip`.  Bits of equal cost are ranked from the front of the
-       header. `limit` becomes a cost that no set exceeds.  The candidates are for the same cap, or
+       header.  `limit` becomes a cost that no set exceeds.  The candidates are for the same cap, or
        there are none. */
     size_t (*flip_first)(const struct search_flips *flips,
                          const struct search_candidates *candidates, const uint8_t *levels,

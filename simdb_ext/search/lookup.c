@@ -46,8 +46,8 @@ void search_prepare_window(struct search_column *column, uint64_t start, uint64_
         column->window.last = column->directory[stop];
 }
 
-/* Where the directory entries of a header are.  `shift` reduces a key to the bits that tell headers
-   apart, and a header has 2**spread entries. */
+/* The place of the directory entries of a header.  `shift` reduces a key to the bits that tell
+   headers apart, and a header has 2**spread entries. */
 struct headers {
     uint32_t shift, spread;
 };

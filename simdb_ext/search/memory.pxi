@@ -82,8 +82,7 @@ cdef class Views:
 
     cdef Py_ssize_t judging(self, object values, size_t count, const uint64_t **counted,
                             const uint8_t **most) except -1:
-        """Write the starts of both columns of a `Judging`, each of length `count`; NULL for
-        None."""
+        """Write the starts of both columns of a `Judging`, of length `count`; NULL for None."""
         cdef Py_buffer *view
         counted[0], most[0] = NULL, NULL
         if values is None:

@@ -39,8 +39,8 @@ struct search_polytopes {
 
 /* Limits on the compared signs in which a candidate may differ from a query. */
 struct polytope_limits {
-    unsigned distance;       /* number, among the signs that keys of runs hold */
-    unsigned delta_distance; /* number, among all signs of a fingerprint, for the delta */
+    unsigned distance;       /* most differing signs, of the signs in keys of runs */
+    unsigned delta_distance; /* most differing signs, of all in a fingerprint of the delta */
     float flipped;           /* share of the weights of the query behind the signs that keys of
                                 runs hold, by absolute value; 1: no limit */
 };

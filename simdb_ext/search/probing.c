@@ -151,7 +151,7 @@ void search_measure_buckets(struct search_probing *probing, struct search_bucket
 {
     struct search_hits hits = {probing->hits, 0, SEARCH_HITS};
 
-    /* If a few matches are enough, measure few keys before looking for matches among them. Do not
+    /* If a few matches are enough, measure few keys before looking for matches among them.  Do not
        wait for their ordinals: they are read when the next buckets are measured. */
     if (probing->done != NULL) {
         hits.capacity = 2 * SEARCH_HITS_MIN;
