@@ -1,7 +1,7 @@
 """Files: reads documents from files, folders and streams, and writes results to files.
 
-Here are formats, encodings of text, remote files and outputs that are there whole or not at all.
-What is done with the documents is in `simdb.jobs`.
+This wing knows formats, encodings, remote files and atomic outputs.  `simdb.jobs` processes the
+documents.
 """
 
 from simdb.core import cold

@@ -1,11 +1,11 @@
 """Content: opens a file or standard input, checks its first bytes and decodes its text.
 
-Compressed content and binary content are recognised by their first bytes, before the whole file is
-read.  An InputError says what was found and what to do; the caller adds the name of the file.
+Compressed and binary content is recognised by its first bytes, before the whole file is read.  An
+InputError says what is wrong and what to do; the caller adds the name of the file.
 
-An *amount* says how many bytes of the sources have been read, and how many there are; compressed
-files count as they are on the disk.  A process runs one command, which reads its sources in one go,
-so there is one amount: opened files add to it wherever they are read.
+An `Amount` holds the bytes read from the sources and their total; compressed files count with their
+size on disk.  A process runs one command, which reads its sources once.  So there is one `AMOUNT`,
+to which every opened file adds.
 """
 
 import io
@@ -29,16 +29,16 @@ from simdb.files.formats import ARROW_MAGICS, BZIP2, COMPRESSIONS, GZIP, STANDAR
 from simdb.files.remote import is_remote, open_remote
 
 BUFFER_BYTES = 1 << 16
-# A document of a collection whose size is not known, and a collection.
+# Estimates: bytes per document, and documents of a collection whose size is unknown.
 USUAL_BYTES, USUAL_DOCUMENTS = 1000, 1e6
 SNIFFED_BYTES = 8192
-# A longer file is no useful document, and would only fill the memory.
+# A longer file is no useful document and would only fill the memory.
 DOCUMENT_BYTES_MAX = 1 << 28
 
 # The errors that reading and decoding bad content can raise.
 CONTENT_ERRORS = (OSError, UnicodeError, InputError)
 
-# How files that are no text begin: compressed ones, Parquet, files and streams of Arrow.
+# First bytes of files that are no text: compressed files, Parquet, Arrow files and streams.
 MAGICS = {
     b"\x1f\x8b": GZIP, b"\x28\xb5\x2f\xfd": ZSTD, b"\xfd7zXZ\0": XZ,
     **{b"BZh%d1AY&SY" % level: BZIP2 for level in range(1, 10)},
@@ -52,21 +52,21 @@ HTML_START = re.compile(
     < (?: !doctype \s+ html | html | head | title | meta | body | div | p | table | article ) \b""",
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
-# The first byte of a text that can match: that of "<" or of white space in UTF-8.
+# True for each byte that can begin a matching text: "<", or white space in UTF-8.
 MAY_BEGIN = np.isin(np.arange(256), [*b"<", *range(9, 14), *range(28, 33), 0xC2, 0xE1, 0xE2, 0xE3])
-# The classes of the standard library, which some builds of Python lack.
+# Modules of the standard library, which some builds of Python lack, and their classes.
 FILES = {BZIP2: ("bz2", "BZ2File"), XZ: ("lzma", "LZMAFile")}
-# How a member of gzip begins, and what asks zlib for its header and its checksum.
+# First bytes of a gzip member, and window bits that make zlib read its header and checksum.
 DEFLATED = b"\x1f\x8b\x08"
 GZIP_WINDOW = 16 + zlib.MAX_WBITS
-# Behind the start of a damaged member, the next one is looked for in so many bytes once more.
+# Bytes of a member that are kept: if it is damaged, the next member is looked for in them.
 AGAIN_BYTES = 1 << 20
 
 
 class Amount:
     """The bytes read since `begin`, and their total if all sources are files.
 
-    `left_out`: how many records of crawls were left out since then.
+    `left_out`: number of crawl records skipped since then.
     """
 
     def __init__(self) -> None:
@@ -74,16 +74,16 @@ class Amount:
         self.begin()
 
     def begin(self) -> None:
-        """Start again at nothing, and forget what was guessed, before sources are read."""
+        """Start again at nothing before sources are read, and forget guessed encodings."""
         decoding.GUESSED.clear()
         self.read_bytes = self.left_out = 0
         self._total_bytes: int | None = None
         self._is_expected = False
 
     def expect(self, sources: Collection[str]) -> None:
-        """Take the sizes of `sources` as the total; a second call before `begin` does nothing.
+        """Set the total to the size of `sources`; a second call before `begin` does nothing.
 
-        The total is not known if one of them is a folder, a pipe or standard input.
+        The total is unknown if a source is a folder, a pipe or standard input.
         """
         if self._is_expected:
             return
@@ -95,12 +95,12 @@ class Amount:
         self.read_bytes += count
 
     def expected_documents(self, sources: Collection[str] | None = None) -> float:
-        """Return about how many documents there are in `sources`, or in all, by their sizes."""
+        """Estimate the number of documents in `sources`, by default in all, from their sizes."""
         size = self._total_bytes if sources is None else _bytes_of(sources)
         return USUAL_DOCUMENTS if size is None else max(size / USUAL_BYTES, 1.0)
 
     def share(self) -> float | None:
-        """Return the share of the total that was read, 0 to 1; None if it is not known."""
+        """Return the share of the total that was read, 0 to 1; None if the total is unknown."""
         if not self._total_bytes or self.read_bytes > self._total_bytes:
             return None
         return self.read_bytes / self._total_bytes
@@ -115,23 +115,23 @@ def _bytes_of(sources: Collection[str]) -> int | None:
 
 
 class CountedFile(io.FileIO):
-    """A file that adds to the amount what is read of it."""
+    """A file that adds the bytes read from it to `AMOUNT`."""
 
     def readinto(self, buffer: Any) -> int | None:
-        """Read some bytes, and count them."""
+        """Read and count some bytes."""
         count = super().readinto(buffer)
         AMOUNT.add(count or 0)
         return count
 
     def readall(self) -> bytes:
-        """Read all that is left, and count it."""
+        """Read and count all remaining bytes."""
         content = super().readall()
         AMOUNT.add(len(content))
         return content
 
 
 def is_wide(encoding: str) -> bool:
-    """Return whether the encoding is UTF-16 or UTF-32, where any byte of a character can be NUL."""
+    """Return whether the encoding is UTF-16 or UTF-32, in which a character may have NUL bytes."""
     return encoding.startswith(decoding.UNORDERED)
 
 
@@ -139,8 +139,8 @@ def is_wide(encoding: str) -> bool:
 def opened(path: str, *, is_counted: bool = True) -> Iterator[io.BufferedReader]:
     """Yield a stream of the decompressed bytes of the file `path`; `-` is standard input.
 
-    The first bytes say how it is compressed, and if they do not, the end of the name.
-    `is_counted`: what is read adds to the amount.
+    The first bytes, or else the ending of the name, determine the compression.  `is_counted`: add
+    the bytes read to `AMOUNT`.
     """
     with ExitStack() as held:
         file: io.BufferedReader
@@ -165,27 +165,27 @@ def opened(path: str, *, is_counted: bool = True) -> Iterator[io.BufferedReader]
 
 
 def may_wait(stream: io.BufferedReader) -> bool:
-    """Return whether reading a stream may wait for another program: it is a pipe or a device."""
+    """Return whether a stream is a pipe or a device, so that reading may wait for a program."""
     return isinstance(stream.raw, _Waiting)
 
 
 def is_plain(stream: io.BufferedReader) -> bool:
-    """Return whether a stream has the bytes of a local file as they are."""
+    """Return whether a stream reads a regular local file without decompression."""
     return isinstance(stream.raw, io.FileIO)
 
 
 def settled_encoding(stream: io.BufferedReader, encoding: str) -> str:
     """Return the encoding that the byte order mark of a stream names, or else `encoding`.
 
-    If that is `guess`, guess by the bytes that can be peeked at, 64 KiB at most.  Raises InputError
-    if the first bytes cannot be text in this encoding.  Consumes nothing.
+    `guess` is replaced by a guess from the bytes that can be peeked at, at most 64 KiB.  Consumes
+    nothing.  Raises InputError if the first bytes cannot be text in this encoding.
     """
     settled = _checked(stream, encoding)
     return decoding.guessed(stream.peek(SNIFFED_BYTES)) if settled == decoding.GUESS else settled
 
 
 def _checked(stream: io.BufferedReader, encoding: str) -> str:
-    """Return what `settled_encoding` does, but no guess."""
+    """Return what `settled_encoding` does, but leave `guess` as it is."""
     head = stream.peek(SNIFFED_BYTES)[:SNIFFED_BYTES]
     if head.startswith(PDF_MAGIC):
         raise InputError("a PDF, not text; convert it to text first, for example by pdftotext")
@@ -201,9 +201,9 @@ def _checked(stream: io.BufferedReader, encoding: str) -> str:
 def read_text(
     stream: io.BufferedReader, encoding: str, errors: str, *, is_document: bool = True
 ) -> tuple[str, int]:
-    """Return the whole text of a stream, see `decoded`, and its bytes; InputError for binary.
+    """Return the text of a stream (see `decoded`) and its size in bytes.
 
-    Also for a document that is too long.
+    Raises InputError for binary content and for a document that is too long.
     """
     _checked(stream, encoding)
     content = stream.read(DOCUMENT_BYTES_MAX + 1 if is_document else -1)
@@ -234,7 +234,7 @@ def page_position(texts: Sequence[str] | TextColumn) -> int | None:
 
 
 def markup_hint(text: str, where: str, sketch: TextSketch) -> str | None:
-    """Return the hint for a text that begins like HTML and is read as plain text, or None."""
+    """Return a hint if a text begins like HTML but is read as plain text, else None."""
     if sketch.markup != "none" or not _begins(text):
         return None
     told = "this looks like HTML, and its tags are compared as words; --markup html compares"
@@ -242,9 +242,9 @@ def markup_hint(text: str, where: str, sketch: TextSketch) -> str | None:
 
 
 def explained(error: BaseException) -> str:
-    """Return one line that says what is wrong with content, and what to do.
+    """Explain in one line what is wrong with content and what to do.
 
-    Raises FullError if the process may open no more files, which is no fault of the content.
+    Raises FullError if the process may open no more files: the content is not at fault.
     """
     if full := no_descriptor(error):
         raise full from error
@@ -273,9 +273,9 @@ def _explained_decoding(error: UnicodeDecodeError) -> str:
 
 
 class _Unpacked(io.RawIOBase):
-    """The decompressed bytes of a stream; InputError if they are damaged.
+    """The decompressed bytes of a stream; reading damaged bytes raises InputError.
 
-    After that a gzip file goes on with its next member, and any other stream is at its end.
+    Then a gzip file continues with its next member; any other stream has ended.
     """
 
     def __init__(self, pieces: Iterator[bytes | Exception], packed: str) -> None:
@@ -306,12 +306,12 @@ class _Unpacked(io.RawIOBase):
 def _members(file: io.BufferedReader) -> Iterator[bytes | Exception]:
     """Yield the decompressed bytes of a gzip file, and an error in place of a damaged member.
 
-    The last bytes of a member come when its checksum was right, except that what a pipe has is
-    given at once.
+    The last bytes of a member are yielded after its checksum was verified; bytes from a pipe are
+    yielded at once.
     """
     rest = b""
     while rest := (rest or file.read1(BUFFER_BYTES)):
-        seen = piece = rest.lstrip(b"\0")  # zeros may fill up the place before a member
+        seen = piece = rest.lstrip(b"\0")  # zeros may precede a member
         member, held, rest = zlib.decompressobj(GZIP_WINDOW), b"", b""
         try:
             while seen and not member.eof:
@@ -336,9 +336,9 @@ def _members(file: io.BufferedReader) -> Iterator[bytes | Exception]:
 
 
 class _Waiting(io.RawIOBase):
-    """A pipe or a device, whose `close` leaves the inner stream open.
+    """A pipe or a device; `close` leaves the inner stream open.
 
-    What it holds is known by its first bytes or its first line, so these are waited for.
+    Its format is recognised by the first bytes or the first line, so `__init__` waits for these.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -367,7 +367,7 @@ def _begins(text: str) -> bool:
 
 
 def packed_file(file: IO[bytes], compression: str, mode: str = "rb") -> Any:
-    """Return a stream that reads a compressed file, or writes one, but not of ZSTD."""
+    """Return a stream that reads a compressed file or, except for ZSTD, writes one."""
     if compression == ZSTD:
         return load_arrow("reading .zst").CompressedInputStream(file, "zstd")
     module, name = FILES[compression]

@@ -1,14 +1,15 @@
 """Crawls: reads the pages and texts of WARC files.
 
-The records of a WARC file follow each other, each with a header that says how long it is; in a
-`.warc.gz` each is a member of gzip.  What is damaged becomes an `InputProblem`: a member, a record
-that is cut off, bytes that belong to no record.  Reading goes on with the next record.
+Each record of a WARC file has a header that states its length; in a `.warc.gz` file each record is
+a gzip member.  A damaged member, a truncated record or stray bytes become an `InputProblem`, and
+reading goes on with the next record.
 
-Documents are the responses of servers that are HTML or plain text, and records that hold such a
-page or text without the header of a server (`resource`, `conversion`).  All others are left out and
-counted.  Only this module imports fastwarc, which decodes what servers encode: chunks, gzip,
-deflate, br.  Pages that the crawler has decoded, while their header still says how they had been
-encoded, are taken as they are.
+Documents are server responses with HTML or plain text, and records of such content without a
+server's header (`resource`, `conversion`).  Other records are skipped and counted.
+
+Only this module imports fastwarc, which undoes the encodings of servers: chunks, gzip, deflate, br.
+Some crawlers store a page decoded while its header still names an encoding; such a page is taken
+as it is.
 """
 
 import io
@@ -28,14 +29,14 @@ from simdb.files.records import Found, Record, SourceOptions, batched, made, mak
 
 NEED = "reading WARC needs the package fastwarc: pip install fastwarc"
 FIRST_LINE = re.compile(rb"WARC/[01]\.\d+[ \r]*\n")
-LATER = b"\r\n\r\nWARC/1."  # of a record in which bytes are missing, and that reaches into the next
+LATER = b"\r\n\r\nWARC/1."  # in a record that lacks bytes and so reaches into the next
 FIELD = re.compile(rb"^([\w-]+):[ \t]*(.*?)[ \t]*\r?$", re.MULTILINE)
-# The kinds of records with a page or a text, and the types of these.
+# WARC types of records with a page or text, and content types of these.
 KINDS = (b"response", b"resource", b"conversion")
 TYPES = (b"text/html", b"application/xhtml+xml", b"text/plain")
 HTTP = b"application/http"
 HEADER_LINES = 1000
-# A response as a record for the library.
+# A server's response as a record for fastwarc.
 RESPONSE = b"WARC/1.0\r\nWARC-Type: response\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s"
 CHUNK = re.compile(rb"[0-9a-fA-F]+[ \t]*[;\r\n]")
 
@@ -43,17 +44,17 @@ Fields = dict[bytes, bytes]
 
 
 def read_crawl(stream: io.BufferedReader, name: str, reading: SourceOptions) -> Found:
-    """Yield the pages and texts of a stream of WARC, and count other records in `AMOUNT`.
+    """Yield the pages and texts of a WARC stream, and count other records in `AMOUNT`.
 
-    The fields of a page are `id`, its address; `text`; `date`, when it was fetched; `type`, such as
-    text/html; and `status`, such as 200, or None without the header of a server.
+    The fields of a page are `id` (its address), `text`, `date` (of the fetch), `type` (such as
+    text/html) and `status` (such as 200; None without a server's header).
     """
     make = partial(_document, installed("fastwarc.warc", NEED), name, reading)
     return batched(made(_records(stream), name, make))
 
 
 def _records(stream: io.BufferedReader) -> Iterator[tuple[Fields, bytes] | InputError]:
-    """Yield the fields and the content of each record, or an error in place of what is damaged."""
+    """Yield each record's fields and content, or an error in place of a damaged record."""
     line, is_lost = b"", False
     while True:
         try:
@@ -82,12 +83,12 @@ def _record(stream: io.BufferedReader, line: bytes) -> tuple[tuple[Fields, bytes
     if not field.isspace() or not fields.get(b"content-length", b"").isdigit():
         raise InputError("the header of the record is cut off, or does not say how long it is")
     length = int(fields[b"content-length"])
-    # Of what is too long for a document enough is kept to see that.
+    # One byte more than a document may have is kept, so that the excess is noticed.
     content = stream.read(min(length, DOCUMENT_BYTES_MAX + 1))
     rest = length - len(content)
     while rest and (piece := stream.read(min(rest, BUFFER_BYTES))):
         rest -= len(piece)
-    # Two empty lines end a record.  What a member of gzip holds was checked when they were read.
+    # Two empty lines end a record.  Reading them also verified the gzip member.
     after = stream.readline(BUFFER_BYTES)
     after = stream.readline(BUFFER_BYTES) if after.isspace() else after
     is_ended = not after or after.isspace() or FIRST_LINE.match(after)
@@ -99,7 +100,7 @@ def _record(stream: io.BufferedReader, line: bytes) -> tuple[tuple[Fields, bytes
 def _document(
     library: Any, name: str, reading: SourceOptions, found: tuple[Fields, bytes], position: int
 ) -> Record | None:
-    """Return the document in a record; None for what is neither a page nor a text."""
+    """Return the document in a record; None if it is neither a page nor a text."""
     fields, content = found
     own, label, status = fields.get(b"content-type", b""), "", None
     is_http = own.startswith(HTTP)
@@ -126,7 +127,7 @@ def _document(
 
 
 def _page(library: Any, response: bytes) -> tuple[bytes, str, int | None]:
-    """Return the page that a server sent, the label of its charset, and the status."""
+    """Return the page in a response, the label of its charset and its status."""
     record, content = _parsed(library, response, "transfer")
     if content is None:
         record, content = _parsed(library, response, "none")
@@ -137,7 +138,7 @@ def _page(library: Any, response: bytes) -> tuple[bytes, str, int | None]:
         header = f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\n\r\n".encode()
         found, end = _parsed(library, header + content, "content")[1], content[-4:]
         size, checksum = len(found or b""), zlib.adler32(found or b"")
-        # The library does not say whether compressed content is cut off, but its end does.
+        # fastwarc does not report truncated content, so the stored size or checksum is compared.
         ends = {"gzip": size.to_bytes(8, "little")[:4], "deflate": checksum.to_bytes(4, "big")}
         is_whole = size > DOCUMENT_BYTES_MAX or ends.get(encoding, end) == end
         if found is not None and is_whole:
@@ -148,10 +149,10 @@ def _page(library: Any, response: bytes) -> tuple[bytes, str, int | None]:
 
 
 def _parsed(library: Any, response: bytes, decode: str) -> tuple[Any, bytes | None]:
-    """Return a response as a record of the library, and its content; None if that is damaged."""
+    """Return a response as a fastwarc record, and its content; None for damaged content."""
     record = library.WarcRecord.from_bytes(RESPONSE % (HTTP, len(response), response))
     with suppress(OSError):
-        # Lines of the header may end in a line feed alone.
+        # Header lines may end in a line feed without a carriage return.
         record.parse_http(auto_decode=decode, quirks_mode=True)
         return record, record.reader.read(DOCUMENT_BYTES_MAX + 1)
     return record, None

@@ -1,6 +1,6 @@
-"""Formats: what the name of a file says of its format and its compression.
+"""Formats: recognises the format and compression of a file by its name.
 
-A kind is what a file holds, in the words of `--format`.
+A kind is a format in the words of `--format`.
 """
 
 import os
@@ -15,32 +15,31 @@ from simdb.files.remote import check_remote, is_remote
 JSONL, JSON, CSV, TSV, PARQUET, ARROW = "jsonl", "json", "csv", "tsv", "parquet", "arrow"
 TEXT, LINES = "text", "lines"
 WARC, MBOX = "warc", "mbox"
-# What the first bytes must show when they are read.
+# The kind of a source that its first bytes must determine.
 UNDECIDED = ""
-# Of outputs only.
+# Kinds of outputs only.
 ARROW_STREAM, PATHS, FOLDER, SHARDS = "Arrow stream", "paths", "folder", "shards"
 ENDINGS = {
     ".jsonl": JSONL, ".ndjson": JSONL, ".jl": JSONL, ".jsonlines": JSONL, ".json": JSON,
     ".csv": CSV, ".tsv": TSV, ".warc": WARC, ".wet": WARC, ".mbox": MBOX,
     ".parquet": PARQUET, ".arrow": ARROW, ".feather": ARROW, ".ipc": ARROW,
 }  # fmt: skip
-# Endings of files that are no text, and that no reader here takes.
+# Endings of binary formats that no reader here supports.
 UNREADABLE = (
     ".7z", ".avro", ".br", ".db", ".h5", ".lz4", ".lzma", ".npy", ".npz", ".ods", ".orc",
     ".pickle", ".pkl", ".rar", ".sqlite", ".tar", ".tgz", ".xls", ".xlsx", ".zip",
 )  # fmt: skip
-# No output has these.
 READ_ONLY = (WARC, MBOX)
-# One message in a file, which is one document.
+# A file with one message, which is one document.
 MAIL = ".eml"
 DELIMITERS = {CSV: ",", TSV: "\t"}
 ROWS = (PARQUET, ARROW, ARROW_STREAM)
-# The endings of outputs that messages list.
+# Endings of outputs, as messages list them.
 TABLES = {e: ENDINGS[e] for e in (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".arrow")}
-# How a file of Arrow begins, and either that or a stream of it.
+# First bytes of an Arrow file, and of either an Arrow file or an Arrow stream.
 ARROW_FILE = b"ARROW1"
 ARROW_MAGICS = (ARROW_FILE, b"\xff\xff\xff\xff")
-# In place of a path.
+# The path that means a standard stream.
 STANDARD_INPUT = STANDARD_OUTPUT = "-"
 GZIP, ZSTD, BZIP2, XZ = ".gz", ".zst", ".bz2", ".xz"
 COMPRESSIONS = (GZIP, ZSTD, BZIP2, XZ)
@@ -48,7 +47,7 @@ ANY_COMPRESSION = ".gz, .zst, .bz2 or .xz"
 
 
 class Format(NamedTuple):
-    """A format, and the ending of the compression around it; empty if there is none."""
+    """A format and the ending of its compression, which is empty if there is none."""
 
     kind: str
     compression: str = ""
@@ -65,7 +64,7 @@ class Format(NamedTuple):
 
 
 def output_format(path: str, option: str, endings: Mapping[str, str] = TABLES) -> Format:
-    """Return the format that the end of a file name says.
+    """Return the format that the ending of a file name stands for.
 
     A pipe, a device and standard output take JSON lines.
 
@@ -96,7 +95,7 @@ def output_format(path: str, option: str, endings: Mapping[str, str] = TABLES) -
 
 
 def named(source: str) -> str:
-    """Return the kind that the end of a name says, `UNDECIDED` if it says none."""
+    """Return the kind that the ending of a name stands for, or `UNDECIDED`."""
     if is_mail(source):
         return TEXT
     inner = unpacked(source)
@@ -105,7 +104,7 @@ def named(source: str) -> str:
 
 
 def is_mail(source: str) -> bool:
-    """Return whether the end of a name says that a file holds one message."""
+    """Return whether a name ends like that of a file with one mail message."""
     return unpacked(source).endswith(MAIL)
 
 
@@ -115,7 +114,7 @@ def names_output(name: str) -> bool:
 
 
 def unpacked(source: str) -> str:
-    """Return a name in lower case, without the ending of a compression."""
+    """Return a name in lower case without its compression ending."""
     name = source.lower()
     return name.removesuffix(next((each for each in COMPRESSIONS if name.endswith(each)), ""))
 

@@ -1,11 +1,11 @@
 """JSON records: reads JSON lines in blocks of whole lines, or one JSON array, as batches.
 
-Threads parse blocks (`ColumnParser`).  Lines that are refused there are parsed one by one by the
-standard library, so both ways give the same documents and the same messages.  A bad line becomes a
+Threads parse blocks with the kernel (`ColumnParser`).  The standard library parses each line that
+the kernel refuses; both give the same documents and messages.  A bad line becomes an
 `InputProblem`, and reading goes on.
 
-The kernel scans a block without the interpreter lock.  A text without escapes stays where it is in
-the block, and no text becomes a Python object.
+The kernel scans a block without the interpreter lock.  A text without escapes stays in the block,
+and no text becomes a Python object.
 """
 
 import codecs
@@ -55,23 +55,23 @@ from simdb.files.records import (
 )
 from simdb.storage import codec
 
-# Of a pipe.
+# Size of a block that is read from a pipe.
 WAITED_BYTES = 1 << 20
-PATHS_MAX = 32  # in which the kernel looks for values
-# A few lines between others that were refused are parsed one by one, too.
+PATHS_MAX = 32  # at which the kernel looks for values
+# A shorter run of accepted lines between refused lines is parsed one by one, too.
 RUN_LINES = 8
-# A block with as many lines as if each had this number of bytes is cut down to a size.
+# A block of lines that are shorter on average is halved down to HOLLOW_BYTES.
 LINE_BYTES, HOLLOW_BYTES = 8, 1 << 16
-# What became of a line: the kernel's numbers.
+# The kernel's codes for accepted and refused lines.
 TAKEN, REFUSED = 0, 2
-# A block of a plain file is read in so many pieces.
+# Reads per block of a plain file.
 PIECES = 4
-# After an error in the middle of a compressed file, no more than one piece before it is lost.
+# An error in the middle of a compressed file loses at most one piece before it.
 PIECE_BYTES = 1 << 16
 LINE_FEED = b"\n"
-# Some bytes of a block, and their columns; None if their lines or rows must be read one by one.
-# The positions and origins of columns are numbers of lines and places within these bytes, counted
-# from 0, their ids are what the id fields hold, and they have no sources yet.
+# A part of a block and its columns; None if its lines or rows must be read one by one.  Positions
+# (numbers of lines) and origins are counted from 0 within the part.  Ids are the values of the id
+# fields; sources are not set yet.
 Part: TypeAlias = tuple[bytes, Batch | None]
 PARSED_CHARACTERS = 1 << 16
 ELEMENT_CHARACTERS_MAX = DOCUMENT_BYTES_MAX // 4  # a character can take four bytes
@@ -99,9 +99,9 @@ def read_lines(stream: io.BufferedReader, name: str, reading: SourceOptions) -> 
 
 
 def reading_sizes(stream: io.BufferedReader, reading: SourceOptions) -> tuple[int, int, int]:
-    """Return the sizes of blocks and of pieces of a stream, and how many threads parse its blocks.
+    """Return the sizes of a stream's blocks and pieces, and the number of parsing threads.
 
-    What a program writes is taken as it comes, and not some blocks ahead.
+    The output of another program is read as it comes, not some blocks ahead.
     """
     is_slow = may_wait(stream)
     threads = 1 if is_slow else thread_count(reading.threads)
@@ -117,19 +117,18 @@ def blocks(
     start: int = 0,
     is_ended: bool = True,
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield the bytes of a stream in blocks of whole lines, and where in the stream each starts.
+    """Yield the start and the bytes of each block of whole lines of a stream.
 
-    `read` returns the next bytes, at most the number that it is given, and none at the end.  A
-    block has at least `least` bytes, except the last, and is read in pieces.  `start`: where the
-    first one starts.  Each line ends with a line feed, which is added to the last line if it has
-    none, unless `is_ended` is False.
+    `read` takes a maximum and returns the next bytes, none at the end.  A block has at least
+    `least` bytes, except the last, and is read in pieces.  `start`: start of the first block.  Each
+    line ends with a line feed, which is added to the last line unless `is_ended` is False.
 
-    A line that is longer than DOCUMENT_BYTES_MAX is cut off somewhere after that length.  If
-    reading fails, the whole lines before the failure are yielded first.
+    A line longer than DOCUMENT_BYTES_MAX is cut off somewhere after that length.  If reading fails,
+    the whole lines before the failure are yielded first.
     """
     held: list[bytes] = []
-    size = unended = 0  # bytes held, and those of them after the last line feed
-    stop = start  # of what was read
+    size = unended = 0  # bytes held, and bytes after the last line feed
+    stop = start  # end of the bytes read so far
     failure: Exception | None = None
     while True:
         try:
@@ -160,16 +159,16 @@ def blocks(
 
 
 class FileRange(NamedTuple):
-    """Bytes of an open file, from `start` to `stop`, that the thread reads which needs them."""
+    """Bytes of an open file from `start` to `stop`, which the parsing thread reads itself."""
 
     descriptor: int
     start: int
     stop: int
 
     def read(self) -> tuple[bytes, OSError | None]:
-        """Return whole lines, and why the lines behind them cannot be read.
+        """Return whole lines, and the error that prevented reading the rest, or None.
 
-        A file that became shorter meanwhile ends where it ends.
+        A file that has become shorter just ends earlier.
         """
         content, failure, size = b"", None, self.stop - self.start
         try:
@@ -181,10 +180,10 @@ class FileRange(NamedTuple):
 
 
 def file_blocks(stream: io.BufferedReader, least: int) -> Iterator[tuple[int, bytes | FileRange]]:
-    """Yield the blocks of a plain file as `blocks` does, unread, from where its stream stands.
+    """Yield the blocks of a plain file like `blocks`, but unread, from the stream's position.
 
-    Only the ends of lines are looked for, so that reading takes no time of the thread that hands
-    out the blocks.  Behind a line that is longer than a document may be, the stream is read.
+    Only the ends of lines are looked up, so that the thread that hands out blocks spends no time
+    reading.  From a line that is too long for a document, the blocks are read here.
     """
     descriptor, start, counted = stream.fileno(), stream.tell(), stream.raw.tell()
     size = os.fstat(descriptor).st_size
@@ -200,7 +199,7 @@ def file_blocks(stream: io.BufferedReader, least: int) -> Iterator[tuple[int, by
 
 
 def _line_end(descriptor: int, at: int, size: int) -> int | None:
-    """Return where the line ends that has the byte `at` of a file, or `size`; None if too far."""
+    """Return the end of the line with byte `at` of a file of `size`; None if too far away."""
     for start in range(at, min(size, at + DOCUMENT_BYTES_MAX), PIECE_BYTES):
         found = os.pread(descriptor, PIECE_BYTES, start).find(LINE_FEED)
         if found >= 0:
@@ -209,11 +208,11 @@ def _line_end(descriptor: int, at: int, size: int) -> int | None:
 
 
 class ColumnParser:
-    """Parses blocks of JSON lines, as far as the kernel understands them; threads may share it."""
+    """A parser of JSON lines in blocks, for records that the kernel reads; threads may share it."""
 
     @staticmethod
     def can_read(reading: SourceOptions) -> bool:
-        """Return whether records are columns: the fields are not too many, and no id is joined."""
+        """Return whether the kernel can read records: not too many fields and no joined id."""
         text, id, *_ = reading.asked
         if reading.is_by_record or text is None or id.is_joined:
             return False
@@ -226,13 +225,13 @@ class ColumnParser:
         self._text, self._reading = text, reading
         self._keeps_nulls = reading.on_null == KEEP and reading.has_absent
         self._texts = list(dict.fromkeys(text.paths))
-        # If one field is both, it is the text.
+        # A field that is both id and text is read as the text.
         self._others = [path for path in dict.fromkeys(self._id.paths) if path not in self._texts]
 
     def parts(self, block: bytes) -> Iterator[Part]:
-        """Yield the lines of a block that were understood, and between them those that were not.
+        """Yield the parts of a block: parsed lines, and between them lines to read one by one.
 
-        Blocks of little but line feeds are cut, since each line takes memory.
+        Blocks that are mostly line feeds are cut, since each line takes memory.
         """
         middle = block.find(LINE_FEED, len(block) // 2) + 1
         is_hollow = kernel.count_lines(block) * LINE_BYTES > len(block)
@@ -245,7 +244,7 @@ class ColumnParser:
             yield from self._cut(block, self._scanned(block))
 
     def texts(self, block: bytes, count: int) -> TextColumn | None:
-        """Return the texts of `count` lines; None unless each of them has one."""
+        """Return the texts of `count` lines; None unless each line has one."""
         found = self._scanned(block)
         is_whole = len(found.lines) == count and (found.lines == TAKEN).all()
         return found.texts.filled() if is_whole else None
@@ -274,7 +273,7 @@ class ColumnParser:
         return _Scanned(sizes, lines, made or texts, [columns[path] for path in self._id.paths])
 
     def _cut(self, block: bytes, found: "_Scanned") -> Iterator[Part]:
-        """Yield the parts of a block: runs of lines that were taken, and what is between them."""
+        """Yield the parts of a block: runs of accepted lines, and the bytes between them."""
         starts, start = np.cumsum(found.sizes) - found.sizes, 0
         changes = np.diff(found.lines != REFUSED, prepend=False, append=False)
         for first, last in np.flatnonzero(changes).reshape(-1, 2).tolist():
@@ -296,7 +295,7 @@ class ColumnParser:
     ) -> Batch | None:
         """Return the columns of some lines, see `Part`; None if they must be read one by one.
 
-        One of them has a text: a null is not told from a field that is not there.
+        Lines must be if no text is found: a null text is not distinguished from a missing field.
         """
         texts, sizes = found.texts.chosen(rows), found.sizes[rows]
         nulls = texts.lengths < 0
@@ -319,11 +318,11 @@ class ColumnParser:
 
 @dataclass(slots=True)
 class BlockReader:
-    """The blocks of one source, one after the other, and the numbers of their lines.
+    """A reader of the blocks of one source, which numbers their lines.
 
-    `encoding`: that of the blocks, which can differ from the encoding of the source.  `origins`:
-    takes the lines that can be read again; None if none can.  `parts` yields the parts of a block.
-    `first`: the number of the next line.
+    `encoding`: encoding of the blocks, which can differ from that of the source.  `origins`: where
+    lines are registered to be read again; None if they cannot be.  `parts` yields the parts of a
+    block.  `first`: number of the next line.
     """
 
     name: str
@@ -334,9 +333,10 @@ class BlockReader:
     first: int = 1
 
     def found(self, blocks: Iterable[tuple[Any, ...]], threads: int) -> Found:
-        """Yield what blocks of whole lines or rows hold.
+        """Yield the batches and problems in blocks of whole lines or rows.
 
-        A block is its start in the source, its bytes or their place, and what else `parts` takes.
+        A block is its start in the source, its bytes or a `FileRange`, and further arguments of
+        `parts`.
         """
         with closing(mapped(self._parsed, blocks, threads)) as every:
             for start, size, checksum, parts, failure in every:
@@ -355,7 +355,7 @@ class BlockReader:
     def _parsed(self, block: tuple[Any, ...]) -> tuple[int, int, int, list[Part], OSError | None]:
         """Return a block's start, size, checksum, parts and failure; several threads call this.
 
-        What is longer than a document may be has only one part.
+        A block that is longer than a document may be has only one part.
         """
         start, content, *known = block
         content, failure = content.read() if isinstance(content, FileRange) else (content, None)
@@ -381,7 +381,7 @@ class BlockReader:
         self.first += kernel.count_lines(content)
 
     def one_by_one(self, content: bytes) -> Found:
-        """Yield what the standard library makes of each line or row."""
+        """Parse each line or row with the standard library; yield batches and problems."""
         raise NotImplementedError
 
 
@@ -392,7 +392,7 @@ def lines_at(content: bytes, positions: I64) -> list[bytes]:
 
 
 class _Lines(BlockReader):
-    """Blocks of lines."""
+    """A reader of blocks of JSON lines."""
 
     def one_by_one(self, content: bytes) -> Found:
         if content.isspace():
@@ -420,9 +420,9 @@ class _Lines(BlockReader):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Scanned:
-    """What is in the lines of a block: of each line its size, what became of it, and its text.
+    """The scanned lines of a block: the size, the code (`TAKEN`, `REFUSED`) and the text of each.
 
-    `ids`: the values at each path of the id, with their kinds; the first that is there counts.
+    `ids`: values and kinds at each path of the id; the first value that is present counts.
     """
 
     sizes: I64
@@ -432,9 +432,9 @@ class _Scanned:
 
 
 def _found_in(columns: Mapping[Path, TextColumn], field: Field) -> tuple[TextColumn, Bools]:
-    """Return the texts of a field from those at each of its paths, and where they are not known.
+    """Return the texts of a field, from the texts at its paths, and a mask of unknown texts.
 
-    That is where a record has some, but not all, of several parts that are joined.
+    A text is unknown if a record has some, but not all, of the parts to be joined.
     """
     chosen = columns[field.paths[0]]
     is_odd = np.zeros(len(chosen), np.bool_)
@@ -456,7 +456,7 @@ def _found_in(columns: Mapping[Path, TextColumn], field: Field) -> tuple[TextCol
 
 
 def _first_of(columns: Sequence[TextColumn]) -> TextColumn:
-    """Return of each row the first text that is not null."""
+    """Return the first text of each row that is not null."""
     first = columns[0]
     for column in columns[1:]:
         is_null = first.lengths < 0

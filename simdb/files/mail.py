@@ -1,7 +1,7 @@
 """Mail: reads the messages of mailboxes (.mbox) and of files with one message each (.eml).
 
-The text of a message is all parts of it that are text, of alternatives the plain one or else HTML;
-attachments and messages within the message are left out.  The id is the message's own.  A message
+The text of a message is the text of its parts in order; among alternatives, plain text is preferred
+to HTML.  Attachments and nested messages are skipped.  The id is the header Message-ID.  A message
 that is cut off inside its text, or whose text cannot be decoded, becomes an `InputProblem`.
 """
 
@@ -18,13 +18,13 @@ from simdb.core.errors import InputError
 from simdb.files.content import BUFFER_BYTES, DOCUMENT_BYTES_MAX
 from simdb.files.records import Found, Record, SourceOptions, batched, made, make_record
 
-# The line before each message of a mailbox, and how a mailbox begins.
+# The line before each message; a mailbox begins with such a line and a header field.
 SEPARATOR = re.compile(rb"From \S.*\d{1,2}:\d\d\b.*\b(19|20)\d\d\b")
 MAILBOX = re.compile(SEPARATOR.pattern + rb".*\r?\n[!-9;-~]+:")
-# What a mailbox adds to a message: `>` before lines like its own, and an empty line at the end.
+# A mailbox adds to a message: `>` before lines like its separators, and a last empty line.
 ADDED = re.compile(rb"^>(?=>*From )|^\r?\n\Z", re.MULTILINE)
-# What the parser of the standard library finds in a message that is damaged or cut off; if another
-# part than the last has the text, the parts need no end.
+# Defects that the standard library reports for a damaged or truncated message.  A missing end of
+# the parts (UNCLOSED) matters only if the last part has text.
 UNCLOSED = "CloseBoundaryNotFoundDefect"
 DEFECT = re.compile(f"MissingHeaderBody|InvalidBase64(Padding|Length)|{UNCLOSED}")
 
@@ -37,7 +37,7 @@ def read_mailbox(stream: io.BufferedReader, name: str, reading: SourceOptions) -
 def read_message(name: str, reading: SourceOptions, content: bytes, position: int = 0) -> Record:
     """Return a message with the fields `id`, `text`, `date` in UTC, `from` and `subject`.
 
-    What it does not have is None.  Raises InputError for a message that is damaged or too long.
+    Missing fields are None.  Raises InputError for a message that is damaged or too long.
     """
     if len(content) > DOCUMENT_BYTES_MAX:
         raise InputError(f"a message of more than {DOCUMENT_BYTES_MAX >> 20} MiB; split it")
@@ -67,10 +67,10 @@ def read_message(name: str, reading: SourceOptions, content: bytes, position: in
 
 
 def _text_parts(part: Any) -> list[Any]:
-    """Return the parts of a part of a message that have its text, in order."""
+    """Return the text parts of a message, or of one part of it, in order."""
     if part.is_attachment() or part.get_content_maintype() not in ("text", "multipart"):
         return []
-    if not part.is_multipart():  # what is called a multipart and has no parts is one text
+    if not part.is_multipart():  # a multipart without parts is one text
         return [part]
     found = [each for each in map(_text_parts, part.get_payload()) if each]
     if part.get_content_subtype() != "alternative":
@@ -79,18 +79,18 @@ def _text_parts(part: Any) -> list[Any]:
 
 
 def _rank(parts: list[Any]) -> tuple[bool, ...]:
-    """Return how good an alternative is: one with a text; plain, or else HTML."""
+    """Rank an alternative: any with text before empty ones, then plain text, then HTML."""
     kind, bodies = parts[0].get_content_subtype(), (each.get_payload(decode=True) for each in parts)
     return any(map(bytes.strip, bodies)), kind == "plain", kind == "html"
 
 
 def _bare(content: bytes) -> bytes:
-    """Return a message without what the mailbox has added; one that is too long as it is."""
+    """Remove the additions of the mailbox from a message, unless it is too long."""
     return content if len(content) > DOCUMENT_BYTES_MAX else ADDED.sub(b"", content)
 
 
 def _messages(stream: io.BufferedReader) -> Iterator[bytes]:
-    """Yield the bytes of each message of a mailbox; of one that is too long only the beginning."""
+    """Yield the bytes of each message of a mailbox; only the beginning of a too long message."""
     lines: list[bytes] = []
     size, is_after_blank = 0, True
     for line in iter(partial(stream.readline, BUFFER_BYTES), b""):

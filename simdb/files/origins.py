@@ -1,12 +1,12 @@
-"""Origins: where lines of the input stand in their files, so that they can be read there again.
+"""Origins: remembers where input lines lie in their files, so that they can be read again.
 
-All sources form one row of bytes, and the origin of a line is its start in that row.  A plain file
-is read again where it is.  What comes from a pipe, from a compressed file or in another encoding
-than UTF-8 waits in a temporary file, at its place in the row, if it can be needed.
+All sources form one sequence of bytes; the origin of a line is its start in this sequence.  A plain
+file is read again in its place.  If lines from pipes, compressed files or encodings other than
+UTF-8 may be needed, a temporary file holds them at their places in the sequence.
 
-A file that may have been changed in between is recognised by its size and times.  The time of its
-last change of any kind counts, too, which no program can put back.  Then each block of it that is
-needed is compared with the checksum of what was read first.
+A file is suspected of a change if its size or times differ from the first reading.  The times
+include ctime, which no program can reset.  Each block that is needed from a suspected file is
+compared with the checksum of the first reading.
 """
 
 import io
@@ -31,29 +31,29 @@ from simdb.core.values import dataclass
 from simdb.files import pieces
 from simdb.storage import codec
 
-# A line without an origin: it was parsed by itself, or nobody needs it again.
+# The origin of a line that was parsed by itself or is not needed again.
 NOWHERE = -1
-# So many files stay open, and at most one in so many that the process may open; the others are
-# opened again.
+# At most OPEN_FILES files stay open, and at most the process's limit divided by OPEN_PART.  Other
+# files are reopened when they are needed.
 OPEN_FILES = 64
 OPEN_PART = 8
 LINE_FEED = b"\n"
-# Two changes within one tick of the system's clock leave equal times, and a tick is up to 10 ms; so
-# equal times prove nothing of a file that was changed so shortly before it was opened.
+# Two changes within one tick of the system's clock, up to 10 ms, leave equal times.  So equal times
+# prove nothing for a file that was changed less than TICKS_NS before it was opened.
 TICKS_NS = 20_000_000
 
-# From so many lines to their texts; None if a line is refused.
+# Takes the bytes and the number of lines; returns their texts, or None if a line is refused.
 Parse: TypeAlias = Callable[[bytes, int], TextColumn | None]
 
 
 @dataclass(slots=True)
 class _File:
-    """The file in which the lines of a source lie, its `start` in the row, and how to parse them.
+    """A file with the lines of a source, its `start` in the sequence and the parser of its lines.
 
-    `waits`: whether that is the temporary file, which starts where the row does.  `descriptor` is
-    that of the file if it is open.  `identity` is what another file was then; `is_same`: whether it
-    was the same when it was read again, None before that, and False if equal times would not prove
-    it.
+    `waits`: whether it is the temporary file, which starts where the sequence does.  `descriptor`:
+    descriptor of the open file, or None.  `identity`: size, times and inode of another file at the
+    first reading.  `is_same`: whether the identity was the same at the last reading; None before
+    that, and False if equal times prove nothing.
     """
 
     path: str
@@ -67,24 +67,24 @@ class _File:
 
 
 class Origins:
-    """The sources of one run; `with` closes them."""
+    """The origins of the lines in the sources of one run; `with` closes the files."""
 
     def __init__(self) -> None:
         """Begin without sources."""
         self._is_needed = False
         self._folder: str | None = None
         self._waiting: IO[bytes] | None = None
-        # What each source that is a table calls its columns.
+        # Column names of each source that is a table.
         self.headers: dict[str, Sequence[str]] = {}
-        # The tables among them whose columns have no names, but numbers.
+        # Tables whose columns have numbers instead of names.
         self.nameless: set[str] = set()
         self._spools: dict[str, Any] = {}
         self._files: list[_File] = []
         self._starts: list[int] = []
         self._size = 0
-        # The start, the size and the checksum of each block.
+        # Start, size and checksum of each block.
         self._blocks = array("q"), array("q"), array("Q")
-        # Blocks that were as they had been, while their file was what it was then.
+        # Unchanged blocks: the number of each, and the identity of its file when it was compared.
         self._checked: set[tuple[int, tuple[int, ...]]] = set()
 
     def __enter__(self) -> "Origins":
@@ -101,9 +101,9 @@ class Origins:
             waiting.close()
 
     def need(self, folder: str | None = None) -> None:
-        """Let lines that cannot be read again wait; whoever needs them says so before they come.
+        """Keep the lines of later sources that cannot be read again in a temporary file.
 
-        `folder`: where they wait if anybody names one, else in that for temporary files.
+        `folder`: folder of that file; the first one given counts, else that for temporary files.
         """
         self._is_needed = True
         self._folder = self._folder or folder
@@ -111,10 +111,10 @@ class Origins:
     def begin(
         self, stream: io.BufferedReader | None, parse: Parse, table: pieces.CsvHead | None = None
     ) -> bool:
-        """Take a source that is read next; return False if its lines get no origins; see `keep`.
+        """Register the source that is read next; return False if its lines get no origins.
 
-        `stream`: what it is read from, None if that has other bytes than the lines.  `parse` makes
-        what `texts` returns.  `table`: see `Lines`.
+        `stream`: stream with the bytes of the lines, or None if the lines were recoded.  `parse`
+        returns the texts of lines.  `table`: see `Lines`.
         """
         plain = _plain(stream)
         if plain is not None:
@@ -132,7 +132,7 @@ class Origins:
         return True
 
     def _kept_open(self, descriptor: int) -> int | None:
-        """Return a descriptor of an open file to keep; None for a file that is opened again."""
+        """Duplicate the descriptor of a file to keep it open; None if it is to be reopened."""
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         most = OPEN_FILES if limit < 0 else min(OPEN_FILES, limit // OPEN_PART)
         try:
@@ -141,10 +141,10 @@ class Origins:
             return None
 
     def keep(self, start: int, block: bytes) -> None:
-        """Let a block of the latest source wait, if that cannot be read again; see `add`.
+        """Keep a block of the latest source if the source cannot be read again; see `add`.
 
-        Several threads may call this.  Raises FullError if there is no room, and Error if the block
-        cannot wait for another reason: an OSError would be one of the source.
+        Several threads may call this.  Raises FullError if the disk is full and Error for other
+        failures: an OSError would mean that the source cannot be read.
         """
         file = self._files[-1]
         if file.waits:
@@ -153,16 +153,16 @@ class Origins:
                 pieces.write_at(file.descriptor, self._starts[-1] + start, block)
 
     def _waiting_room(self) -> IO[bytes]:
-        """Return the temporary file, which the first source that needs it makes."""
+        """Return the temporary file; create it at the first call."""
         if self._waiting is None:
             with self._waits():
-                # It is used with `with`, so __exit__ closes the file.
+                # __exit__ closes the file.
                 self._waiting = tempfile.TemporaryFile("w+b", 0, dir=self._folder)  # noqa: SIM115
         return self._waiting
 
     @contextmanager
     def _waits(self) -> Iterator[None]:
-        """Turn errors of the system in a `with` block into one that says what waits where."""
+        """Turn an OSError in a `with` block into an error that names the folder and a remedy."""
         try:
             yield
         except OSError as error:
@@ -175,9 +175,9 @@ class Origins:
             raise Error(f"{what} cannot wait in {folder} {remedy}") from error
 
     def spooled(self, source: str, stream: io.BufferedReader) -> str:
-        """Copy a source that is no plain file into a temporary file; return the path of that."""
+        """Copy a source that is no plain file into a temporary file; return its path."""
         with self._waits():
-            # __exit__ closes the file, as it does the other one.
+            # __exit__ closes this file, too.
             file = tempfile.NamedTemporaryFile(prefix="simdb-", dir=self._folder)  # noqa: SIM115
             self._spools[source] = file
             shutil.copyfileobj(stream, file)
@@ -189,7 +189,7 @@ class Origins:
         return self._spools[source].name if source in self._spools else source
 
     def add(self, start: int, size: int, checksum: int) -> int:
-        """Take a block of whole lines of the latest source; return its start in the row.
+        """Register a block of whole lines of the latest source; return its start in the sequence.
 
         `start`: its start in the source.
         """
@@ -202,7 +202,7 @@ class Origins:
         return place
 
     def texts(self, starts: I64, sizes: I64) -> TextColumn:
-        """Return the texts of ascending lines; InputError if one was changed since it was read."""
+        """Return the texts of ascending lines; InputError if a line was changed meanwhile."""
         found = []
         for lines in self.spans(starts, sizes):
             values = self._files[lines.number].parse(b"".join(pieces.contents(lines)), lines.count)
@@ -212,7 +212,7 @@ class Origins:
         return joined(found) if found else TextColumn(starts.astype(np.uint64), sizes, ())
 
     def spans(self, starts: I64, sizes: I64) -> Iterator[pieces.Lines]:
-        """Yield ascending lines file by file, those that touch each other as one range.
+        """Yield ascending lines file by file, with adjacent lines as one range.
 
         Raises InputError like `texts`.
         """
@@ -232,7 +232,7 @@ class Origins:
 
     @contextmanager
     def _opened(self, file: _File) -> Iterator[int]:
-        """Yield the descriptor of a file, opened for a moment if it is not open."""
+        """Yield the descriptor of a file; open the file for this time if it is not open."""
         descriptor = file.descriptor
         is_own = descriptor is None
         try:
@@ -246,7 +246,7 @@ class Origins:
                 os.close(descriptor)
 
     def _check(self, file: _File, descriptor: int, starts: I64) -> None:
-        """Raise InputError if the file has other bytes than it had around some lines of it."""
+        """Raise InputError if blocks of a file that hold some of its lines were changed."""
         if file.waits:
             return
         identity = _identity(descriptor)

@@ -1,20 +1,20 @@
 """Outputs: files and folders, which get their names together when all are complete.
 
-Their places are checked together before anything is read: two outputs never have one place, by
-whatever names, and no output takes the place of a source, a database or a file that stays as it is.
+Their places are checked together before anything is read.  Two outputs never share a place, even
+under different names.  No output replaces a source, a database or a file that must stay.
 
-Until an output is complete, its name ends in `.partial`.  While the outputs of a run get their
-names, and the run is committed, what they replace has a name that ends in `.before`: after an error
-in any of these steps all of it comes back.  In the end it is removed, unless the new file has no
-rows, so that a run without results never destroys the results of another run.  So is an input kept
-of which some was skipped, because what was skipped is nowhere else.  What is kept already stays:
-the next name ends in `.before.2`.
+Until an output is complete, its name ends in `.partial`.  While the outputs get their names and the
+run is committed, the files that they replace have names that end in `.before`.  An error in any of
+these steps restores all replaced files; success removes them, with two exceptions.  A file is kept
+if its replacement has no rows, so that a run without results never destroys earlier results.  A
+source is kept if some of it was skipped, since the skipped part is nowhere else.  Kept files are
+never overwritten: the next name ends in `.before.2`.
 
-Zstandard and gzip are compressed piece by piece, so memory stays bounded.  pyarrow compresses
-Zstandard in one thread only; so `compression.zstd` of Python 3.14 does that or, before it, the
-package zstandard.  A gzip file is written as a row of members, each compressed for itself, which
-every program reads as one file.  The members do not depend on the number of threads, and have no
-name and no time, so equal content makes equal files.
+Zstandard and gzip are compressed piece by piece, so memory is bounded.  `compression.zstd` of
+Python 3.14, or the package zstandard, does the former, since pyarrow would use one thread only.  A
+gzip file is a sequence of members, compressed independently, which every
+program reads as one file.  The members do not depend on the number of threads and contain neither
+name nor time, so equal content makes equal files.
 """
 
 import glob
@@ -42,7 +42,7 @@ from simdb.storage import TemporaryFolder, sync_directory
 PARTIAL = ".partial"
 BEFORE = ".before"
 
-# Files that no output replaces, by what one of them is called.
+# Files that no output may replace; each key is what messages call one of them.
 Staying = Mapping[str, Collection[str] | None]
 LEVEL = 6
 MEMBER_BYTES = 1 << 20
@@ -58,10 +58,11 @@ def check_outputs(
     in_place: bool = False,
     remedy: str = "--in-place",
 ) -> None:
-    """Raise OptionError unless the outputs of a run, by their options, can be written together.
+    """Raise OptionError unless the outputs of a run can be written together.
 
-    `staying`: see `check_staying`.  `kept`: the options whose output holds documents of the
-    sources; with `in_place` it may be a source.  `remedy`: what would allow that.
+    `outputs`: path of each, by its option.  `staying`: see `check_staying`.  `kept`: options whose
+    output holds documents of the sources; with `in_place`, it may replace a source.  `remedy`: the
+    option that allows this.
     """
     given = {name: path for name, path in outputs.items() if path is not None}
     if in_place and not given:
@@ -102,10 +103,10 @@ def _check_asked(in_place: bool, what: str, remedy: str) -> None:
 
 
 def check_staying(outputs: Collection[str], staying: Staying, *, has_folders: bool = False) -> None:
-    """Raise OptionError for an output that would replace a file that stays as it is.
+    """Raise OptionError for an output that would replace a file that must stay.
 
-    `staying`: such files, by what one of them is called.  `has_folders`: they can be folders, of
-    which all files stay.
+    `staying`: such files, by what messages call one of them.  `has_folders`: they may be folders,
+    in which every file must stay.
     """
     for path in outputs:
         if path == STANDARD_OUTPUT or is_special(path):
@@ -122,7 +123,7 @@ def check_staying(outputs: Collection[str], staying: Staying, *, has_folders: bo
 def check_place(path: str, *, is_folder: bool = False) -> None:
     """Raise OptionError unless an output can be made at `path`, which may exist.
 
-    A folder is made with all that are missing above it; a file needs its folder.
+    A folder is created with its missing parents; the folder of a file must exist.
     """
     if is_remote(path):
         return
@@ -139,7 +140,7 @@ def check_place(path: str, *, is_folder: bool = False) -> None:
 
 
 def side_files(*paths: str | None) -> list[str]:
-    """Return the paths that outputs use: their own, and those before they are complete."""
+    """Return the paths that outputs may use: their own, and partial and replaced files."""
     files = [path for path in paths if path is not None and path != STANDARD_OUTPUT]
     places = [path.rstrip("/") or path for path in files]
     kept = (glob.glob(f"{glob.escape(place + BEFORE)}.*") for place in places)
@@ -158,7 +159,7 @@ def unwritable(path: str, reason: str) -> OptionError:
 
 
 def _identity(path: str) -> Any:
-    """Return what all names of one place have in common: links, hard links and relative names."""
+    """Return a key that all names of one place share: links, hard links, relative names."""
     if is_remote(path):
         return remote_place(path)
     place = os.path.realpath(path)
@@ -166,13 +167,13 @@ def _identity(path: str) -> Any:
         found = os.stat(place)
     except OSError:
         return place
-    # What is written to a device such as /dev/null replaces nothing.
+    # Output to a device such as /dev/null replaces nothing.
     is_device = stat.S_ISCHR(found.st_mode)
     return object() if is_device else (found.st_dev, found.st_ino)
 
 
 def _is_within(path: str, folder: str) -> bool:
-    """Return whether a path is a folder, or lies in it, at any depth."""
+    """Return whether a path lies in a folder, at any depth."""
     if STANDARD_OUTPUT in (path, folder) or is_remote(path) or is_remote(folder):
         return False
     place, root = os.path.realpath(path), os.path.realpath(folder)
@@ -180,22 +181,22 @@ def _is_within(path: str, folder: str) -> bool:
 
 
 class Target:
-    """An output in the making: the stream to write, and how many `rows` it has so far.
+    """An output that is being written: its stream, and the number of `rows` so far.
 
-    This one is a stream that nothing can undo, such as standard output, a pipe or a device.
-    `partial`: the file or folder of another one until it has its name.
+    This class itself is for a stream that nothing can undo: standard output, a pipe or a device.
+    `partial`: path of a new file or folder until it gets its name; empty for a stream.
     """
 
     def __init__(self, path: str, form: Format) -> None:
-        """Make nothing yet."""
+        """Create nothing yet."""
         self.path = path
         self.form = form
         self.partial = ""
         self.rows = 0
         self.saved = ""
-        # Whether it replaces an input, and one of which some was skipped.
+        # It replaces a source (`is_source`), of which some was skipped (`is_sparing`).
         self.is_source = self.is_sparing = False
-        # Of several files in a folder, the names of those without rows.
+        # Names of the files in an output folder that have no rows.
         self.without_rows: set[str] = set()
         self.stream: IO[bytes] | None = None
         self._file: IO[bytes] | None = None
@@ -204,12 +205,12 @@ class Target:
 
     @property
     def folder(self) -> str | None:
-        """The folder where temporary files for this output fit; None for any."""
+        """The folder for temporary files of this output; None for any folder."""
         return os.path.dirname(self.partial) if self.partial else None
 
     @property
     def descriptor(self) -> int | None:
-        """The descriptor of a new file whose bytes are written as they are; None for any other."""
+        """The descriptor of a new file that is not compressed; None for any other output."""
         is_new = self._file is not None and self.stream is self._file and self.partial
         return self._file.fileno() if is_new and self._file is not None else None
 
@@ -222,7 +223,7 @@ class Target:
         self.path, self.stream = "standard output", _standard_output()
 
     def finish(self) -> None:
-        """Write all that is held, so that a full disk is noticed before anything is committed."""
+        """Write buffered bytes, so that a full disk is noticed before anything is committed."""
         if self.stream is not self._file and self._file is not None and self.stream is not None:
             self.stream.close()
         for each in (self._file, self.stream):
@@ -230,7 +231,7 @@ class Target:
                 each.flush()
 
     def complete(self, *, is_synced: bool) -> None:
-        """Write all that is held; with `is_synced` it is on the disk then."""
+        """Write buffered bytes; with `is_synced`, wait until they are on disk."""
         self.finish()
 
     def place(self) -> None:
@@ -239,12 +240,12 @@ class Target:
             each.put()
 
     def put_back(self) -> None:
-        """Give the name back to what had it before, after an error at any moment of `place`."""
+        """Restore the replaced files after an error at any moment of `place`."""
         for each in reversed(self._replacements):
             each.put_back()
 
     def settle(self) -> None:
-        """Remove what was replaced, unless it is kept."""
+        """Remove the replaced files, except those to keep."""
         for each in self._replacements:
             name = os.path.relpath(each.place, self._place)
             is_whole = name == os.curdir
@@ -255,7 +256,7 @@ class Target:
             self.saved = (own if is_near else kept) or self.saved
 
     def remove(self) -> None:
-        """Remove what has no name by now."""
+        """Close the output, and remove files that have not got their names."""
         if self._file is not None:
             with suppress(OSError, ValueError):  # it may be closed
                 self.finish()
@@ -283,12 +284,12 @@ class Target:
 
 
 class FileTarget(Target):
-    """A new file beside its place; for a remote place in a temporary folder, until it is sent."""
+    """A new file next to its place; for a remote place, a temporary file that is sent there."""
 
     _sent: TemporaryFolder | None = None
 
     def begin(self) -> None:
-        """Make the file, with the permissions of the one that it replaces."""
+        """Create the file with the permissions of the file that it replaces."""
         self.partial = self._place + PARTIAL
         self._files: Files = LOCAL
         if is_remote(self.path):
@@ -301,7 +302,7 @@ class FileTarget(Target):
             shutil.copymode(self._place, self.partial)
 
     def complete(self, *, is_synced: bool) -> None:
-        """Write all that is held, and close the file, or send it to where it is needed."""
+        """Write buffered bytes, close the file and send it to its remote place, if any."""
         assert self._file is not None, "it has begun"
         self.finish()
         if is_synced or self.is_source:
@@ -310,19 +311,19 @@ class FileTarget(Target):
         self._files.send(self.partial, self._place + PARTIAL)
 
     def remove(self) -> None:
-        """Remove what has no name by now."""
+        """Close the output, and remove files that have not got their names."""
         super().remove()
         if self._sent is not None:
             self._sent.remove()
 
 
 class FolderTarget(Target):
-    """A new folder beside its place, or new files on their way into a folder that exists."""
+    """A new folder next to its place, or new files for a folder that exists."""
 
     def begin(self) -> None:
-        """Make the folder, and all that are missing above it."""
+        """Create the partial folder and its missing parents."""
         self._made: list[str] = []
-        # With this one given back, the folder can be removed when no other descriptor is free.
+        # Closing this file frees a descriptor, which is needed to remove the folder.
         self._file = open(os.devnull, "rb")  # noqa: SIM115 - `remove` closes it
         self._was_there = os.path.isdir(self._place)
         self.partial = self._place + PARTIAL
@@ -330,13 +331,13 @@ class FolderTarget(Target):
         self._make_folders(self.partial)
 
     def complete(self, *, is_synced: bool) -> None:
-        """Leave what was written to the disk; with `is_synced` all of it is there then."""
+        """With `is_synced`, wait until all files are on disk."""
         for folder, _, names in os.walk(self.partial) if is_synced else ():
             for each in (*(os.path.join(folder, name) for name in names), folder):
                 sync_directory(each)
 
     def place(self) -> None:
-        """Give the folder its name, or each of its files."""
+        """Give the folder its name, or move each of its files into the folder that exists."""
         moved = [(self.partial, self._place)]
         if self._was_there:
             below = os.walk(self.partial)
@@ -348,16 +349,16 @@ class FolderTarget(Target):
         super().place()
 
     def remove(self) -> None:
-        """Remove what has no name by now."""
+        """Remove the files and new folders that have not got their names."""
         super().remove()
         with suppress(OSError):
             LOCAL.remove(self.partial)
         for each in reversed(self._made):
-            with suppress(OSError):  # what is not empty stays
+            with suppress(OSError):  # a folder that is not empty stays
                 os.rmdir(each)
 
     def _make_folders(self, folder: str) -> None:
-        """Make a folder and those above it, and note which were missing."""
+        """Create a folder and its missing parents, and note which are new."""
         if not os.path.lexists(folder):
             self._make_folders(os.path.dirname(folder))
             self._made.append(folder)
@@ -367,19 +368,19 @@ class FolderTarget(Target):
 class Outputs:
     """The outputs of one run: all of them get their names, or none does.
 
-    `with` removes those that have no name at its end.  Raises FullError if a disk has no room or
+    Leaving `with` removes the outputs without their names.  Raises FullError if a disk is full or
     fails.
     """
 
     def __init__(self, name: str = "") -> None:
-        """Begin without outputs; `name`: what errors call them, their paths if not given."""
+        """Begin without outputs; `name` takes the place of their paths in errors."""
         self._name = name
         self._targets: list[Target] = []
 
     def open(self, path: str | None, form: Format | None) -> Target | None:
-        """Return a target, which gets its name `path` later; None if `path` is None.
+        """Return a new target, which gets its name `path` later; None if `path` is None.
 
-        Raises OptionError for a place where nothing can be written.
+        Raises OptionError if nothing can be written there.
         """
         if path is None or form is None:
             return None
@@ -407,10 +408,10 @@ class Outputs:
     def placed(
         self, *, is_synced: bool = False, is_stored: Callable[[], bool] = lambda: False
     ) -> Iterator[None]:
-        """Give all outputs their names for a `with` statement; if that fails, all are as before.
+        """Give all outputs their names for a `with` block; if that fails, restore all files.
 
-        `is_synced`: they are on the disk first.  `is_stored` is asked after an error of the
-        statement: what is stored all the same needs the outputs.
+        `is_synced`: write them to disk first.  `is_stored` is called after an error in the block:
+        True means that documents were stored nevertheless, so their outputs are kept.
         """
         for each in self._targets:
             with self._said(each):
@@ -438,7 +439,7 @@ class Outputs:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        """Remove what has no name; FullError in place of an error of the disk."""
+        """Remove outputs without their names; raise FullError in place of a disk error."""
         for each in self._targets:
             each.remove()
         if isinstance(error, OSError):
@@ -449,13 +450,13 @@ class Outputs:
 
     def _settle(self) -> None:
         for each in self._targets:
-            with suppress(OSError):  # all is done, and what should go stays
+            with suppress(OSError):  # the run is done, so a replaced file may stay
                 each.settle()
             each.remove()
         self._targets = []
 
     def _put_back(self, error: BaseException) -> None:
-        """Put all back, one after the other; FullError if what an output replaced stays aside."""
+        """Restore all replaced files; raise FullError if any restoring fails."""
         aside = []
         for each in reversed(self._targets):
             try:
@@ -470,7 +471,7 @@ class Outputs:
 
     @contextmanager
     def _said(self, target: Target) -> Iterator[None]:
-        """Name the target in errors of the disk."""
+        """Turn a disk error into one that names the target."""
         try:
             yield
         except BrokenPipeError:
@@ -483,7 +484,7 @@ class Outputs:
 
 @contextmanager
 def written(path: str, form: Format, name: str = "") -> Iterator[Target]:
-    """Yield a target, which gets its name `path` at the end.
+    """Yield a target, which gets its name `path` after the `with` block.
 
     Errors and `name`: see `Outputs`.
     """
@@ -495,28 +496,28 @@ def written(path: str, form: Format, name: str = "") -> Iterator[Target]:
 
 
 class LocalFiles:
-    """What outputs do with files of this machine."""
+    """The operations of outputs on local files."""
 
     def exists(self, path: str) -> bool:
         """Return whether something is at a path."""
         return os.path.lexists(path)
 
     def send(self, local: str, path: str) -> None:
-        """Leave a file where it is."""
+        """Do nothing, since a local file is already in place."""
 
     def keep(self, path: str, name: str) -> None:
-        """Give a file another name, too, so that it has one of the two at any moment."""
+        """Give a file another name, so that it has at least one name at any moment."""
         try:
             os.link(path, name)
         except OSError:  # this file system has no links
             os.replace(path, name)
 
     def move(self, path: str, place: str) -> None:
-        """Give a file another name, and take that of what is there."""
+        """Rename a file, and replace any file of the new name."""
         os.replace(path, place)
 
     def remove(self, path: str) -> None:
-        """Remove what is at a path, folders with one descriptor at a time."""
+        """Remove a file or folder, with one open descriptor at a time."""
         if os.path.isdir(path) and not os.path.islink(path):
             for name in os.listdir(path):
                 self.remove(os.path.join(path, name))
@@ -525,7 +526,7 @@ class LocalFiles:
             os.remove(path)
 
     def is_other(self, old: str, new: str) -> bool:
-        """Return whether an old file holds anything but what a new one holds."""
+        """Return whether an old file is not empty and differs from a new one."""
         return os.path.getsize(old) > 0 and not self.is_same(old, new)
 
     def is_same(self, old: str, new: str) -> bool:
@@ -538,18 +539,18 @@ Files = LocalFiles | RemoteFiles
 
 
 class Replacement:
-    """A new file on its way to its place, so that what was there can come back.
+    """The replacement of a file by a new one, which can be undone.
 
-    What has happened follows from what is there, so an interruption may strike anywhere.
+    `put_back` sees from the files how far `put` came, so `put` may be interrupted anywhere.
     """
 
     def __init__(self, new: str, place: str, files: Files) -> None:
-        """Move the file `new` to `place` later; both are names of `files`."""
+        """Prepare to move the file `new` to `place`; both are paths in `files`."""
         self.new, self.place, self._files = new, place, files
         self._old = ""
 
     def put(self) -> None:
-        """Give what is at the place another name, and the new file that of the place."""
+        """Rename the file at the place, if any, and move the new file there."""
         files = self._files
         if files.exists(self.place):
             names = _names_before(self.place)
@@ -558,13 +559,13 @@ class Replacement:
         files.move(self.new, self.place)
 
     def put_back(self) -> None:
-        """Undo `put`, which may have ended anywhere."""
+        """Undo `put`, which may have been interrupted anywhere."""
         files, old, has_moved = self._files, self._old, not self._files.exists(self.new)
         if not old and has_moved:
             files.remove(self.place)
         elif old and files.exists(old):
             if files.exists(self.place) and not has_moved:
-                files.remove(old)  # which is at its place, too
+                files.remove(old)  # a second name of the file at the place
                 return
             try:
                 files.move(old, self.place)
@@ -574,7 +575,7 @@ class Replacement:
                 files.remove(old)
 
     def settle(self, *, keeps: bool) -> str:
-        """Remove what was replaced, or return where it is kept; the same content is kept once."""
+        """Remove the replaced file, or return its path if it is kept; keep equal content once."""
         files, old = self._files, self._old
         if not old:
             return ""
@@ -594,14 +595,14 @@ class Replacement:
 
 
 def _names_before(place: str) -> Iterator[str]:
-    """Yield the names under which what is at a place can be kept, without end."""
+    """Yield the names under which replaced files of a place can be kept, without end."""
     return (place + BEFORE + end for end in chain([""], (f".{number}" for number in count(2))))
 
 
 def _standard_output() -> IO[bytes]:
-    """Return standard output as a stream that writes all it is given, also to a slow pipe."""
+    """Return standard output as a stream that writes everything, even to a slow pipe."""
     stream: IO[bytes] = sys.stdout.buffer
-    # With PYTHONUNBUFFERED a call can write a part, and that is then the result of the call.
+    # With PYTHONUNBUFFERED, a call may write only a part and return its length.
     return io.BufferedWriter(Unclosed(stream)) if isinstance(stream, io.RawIOBase) else stream
 
 
@@ -615,7 +616,7 @@ def _packing(file: IO[bytes], compression: str) -> IO[bytes]:
 
 
 class Unclosed(io.RawIOBase):
-    """A stream that writes into another stream, and leaves that open."""
+    """A stream that writes into another stream and leaves it open."""
 
     def __init__(self, file: IO[bytes]) -> None:
         """Begin at the end of `file`."""
@@ -631,7 +632,7 @@ class Unclosed(io.RawIOBase):
 
 
 class GzipWriter(Unclosed):
-    """A stream that compresses what is written into another stream, which stays open."""
+    """A stream that compresses into another stream and leaves it open."""
 
     def __init__(self, file: IO[bytes]) -> None:
         """Begin a gzip file at the end of `file`."""
@@ -649,7 +650,7 @@ class GzipWriter(Unclosed):
         return len(content)
 
     def close(self) -> None:
-        """Compress what is held; a file of nothing has one member."""
+        """Compress the remaining bytes; an empty file gets one member."""
         if not self.closed:
             super().close()
             if self._held or self._is_empty:
@@ -665,11 +666,11 @@ class GzipWriter(Unclosed):
 
 
 def zstd_writer(file: IO[bytes], threads: int) -> Any:
-    """Return a stream that compresses what is written into another stream, which stays open.
+    """Return a stream that compresses into another stream and leaves it open.
 
-    It makes one frame, since many programs read no more than the first frame of a file.  The
-    library compresses parts of the frame in threads of its own, which end with the stream.  If the
-    system does not have so many threads, the thread that writes compresses.
+    It writes one frame, since many programs read only the first frame of a file.  The library
+    compresses parts of the frame in its own threads, which end with the stream.  If the system
+    cannot start them, the writing thread compresses.
     """
     module = load_zstd("writing .zst")
     if hasattr(module, "CompressionParameter"):

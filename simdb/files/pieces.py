@@ -1,11 +1,10 @@
-"""Pieces: where the documents to write lie, in files or spools, as the largest ranges of them.
+"""Pieces: the ranges of files or spools that hold the documents to write.
 
-A piece is a number of lines of one file, or of rows of one Parquet file.  One call of the system
-reads many ranges of lines, and what was left out between them into a place that nobody looks at:
-that is faster than one call for each range, and as fast as copying inside the system if the ranges
-are long.
+A piece is a set of lines of one file, or of rows of one Parquet file.  One system call reads many
+ranges of lines and discards the bytes between them.  That is faster than one call per range; with
+long ranges, it is as fast as copying inside the system.
 
-A *spool* is a temporary file in which results, lines or texts wait.
+A *spool* is a temporary file of results, lines or texts.
 """
 
 import io
@@ -29,18 +28,18 @@ from simdb.core.values import dataclass
 from simdb.files import rows
 
 BLOCK_BYTES = 1 << 20
-# What one thread copies at a time.
+# Size of a block that one thread copies.
 COPIED_BYTES = 1 << 22
 LINE_FEED = b"\n"
 
-# Texts are written to the system so many bytes at a time.
+# Size of the buffer in front of a file of texts.
 WRITTEN_BYTES = 1 << 20
 
 
 class CsvHead(NamedTuple):
-    """The first row of a CSV file, with its line end, and what its cells call the columns.
+    """The header row of a CSV file, with its line end, and the column names in it.
 
-    `start`: where the second row starts in the file.
+    `start`: offset of the second row in the file.
     """
 
     header: bytes
@@ -51,12 +50,12 @@ class CsvHead(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lines:
-    """Some lines of an open file: `count` of them, in ranges of bytes from `starts` to `stops`.
+    """A set of `count` lines of an open file, in ranges of bytes from `starts` to `stops`.
 
     The ranges ascend.  Each line ends with a line feed, which the last line of a file may lack.
-    `number`: that of the file, for whoever made the piece.  `table`: of a CSV file, whose rows then
-    take the place of lines; None if a line is a JSON object, or the path of a file.  `is_waiting`:
-    numbers of these objects for which JSON has no form are as Python reads them (`waiting_line`).
+    `number`: number of the file, for the maker of the piece.  `table`: head of a CSV file, whose
+    rows take the place of lines; None if a line is a JSON object or the path of a file.
+    `is_waiting`: whether the lines may have NaN and infinite numbers (see `waiting_line`).
     """
 
     path: str
@@ -71,7 +70,7 @@ class Lines:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowRange:
-    """Some rows of a Parquet file: `count` of them, from `starts` to `stops`, counted from 0."""
+    """A set of `count` rows of a Parquet file, in ranges from `starts` to `stops`."""
 
     path: str
     starts: I64
@@ -83,7 +82,7 @@ Piece = Lines | RowRange
 
 
 def merged(starts: I64, stops: I64) -> tuple[I64, I64]:
-    """Return starts and stops of ascending ranges, those that touch each other made one."""
+    """Merge adjacent ones of ascending ranges; return the starts and stops."""
     if len(starts) < 2:
         return starts, stops
     apart = np.flatnonzero(starts[1:] != stops[:-1])
@@ -93,21 +92,21 @@ def merged(starts: I64, stops: I64) -> tuple[I64, I64]:
 
 
 def changed(path: str) -> InputError:
-    """Return the error for a file that is not what it was when it was read first."""
+    """Return the error for a file that was changed since its first reading."""
     return InputError(
         f"{path} was changed while it was read; run the command again when nothing writes it"
     )
 
 
 def unreadable(path: str, error: OSError) -> Error:
-    """Return the error for a file that the system does not let this process read again."""
+    """Return the error for a file that cannot be read again."""
     return no_descriptor(error) or InputError(
         f"{path} cannot be read again ({error.strerror}); run the command again when it can be"
     )
 
 
 class LineBytes(NamedTuple):
-    """Bytes of some lines: `size` of them, in ranges of the file; `is_end`: the last of all."""
+    """A block of `size` bytes of lines, in ranges of the file; `is_end`: it is the last one."""
 
     starts: I64
     stops: I64
@@ -116,7 +115,7 @@ class LineBytes(NamedTuple):
 
 
 def blocks(lines: Lines, size: int) -> Iterator[LineBytes]:
-    """Yield the bytes of lines in blocks of `size`; a long line lies in several of them."""
+    """Divide lines into blocks of `size` bytes; yield these.  A long line spans several blocks."""
     starts, stops = np.ascontiguousarray(lines.starts), np.ascontiguousarray(lines.stops)
     ends = np.cumsum(stops - starts)
     whole = int(ends[-1]) if len(ends) else 0
@@ -131,7 +130,7 @@ def blocks(lines: Lines, size: int) -> Iterator[LineBytes]:
 
 
 def contents(lines: Lines) -> Iterator[bytes]:
-    """Yield the lines with their line feeds, many at a time; a long line comes in parts.
+    """Yield the bytes of lines in large blocks; a long line spans several blocks.
 
     Raises InputError if the file is too short or cannot be read.
     """
@@ -139,16 +138,16 @@ def contents(lines: Lines) -> Iterator[bytes]:
 
 
 def copy(lines: Lines, descriptor: int, place: int, threads: int) -> int:
-    """Write the lines into a file at `place` in it; return where they end.  Errors: `contents`.
+    """Write lines into a file from offset `place` on; return the offset after them.
 
-    Several threads write, each at its own place.
+    Several threads write, each at its own place.  Raises the errors of `contents`.
     """
 
     def write(at: int, block: LineBytes) -> None:
         write_at(descriptor, at, _read(lines, block))
 
     parts = list(blocks(lines, COPIED_BYTES))
-    if len(parts) == 1:  # one of very many short pieces, perhaps
+    if len(parts) == 1:  # perhaps one of very many short pieces
         write(place, parts[0])
         return place + parts[0].size
     places = place + np.cumsum([0, *(each.size for each in parts)])
@@ -157,7 +156,7 @@ def copy(lines: Lines, descriptor: int, place: int, threads: int) -> int:
 
 
 def write_at(descriptor: int, place: int, content: bytes) -> None:
-    """Write all of some bytes at a place of an open file; several threads may call this."""
+    """Write bytes at an offset of an open file; several threads may call this."""
     left = memoryview(content)
     while left:
         done = os.pwrite(descriptor, left, place)
@@ -165,7 +164,7 @@ def write_at(descriptor: int, place: int, content: bytes) -> None:
 
 
 def split_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield each line with its line feed, of blocks that together are whole lines."""
+    """Yield each line with its line feed from blocks that together hold whole lines."""
     held: list[bytes] = []
     for block in blocks:
         whole, feed, rest = block.rpartition(LINE_FEED)
@@ -178,7 +177,7 @@ def split_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
 class Spool(ExitStack):
     """A list of JSON values in a temporary file, which can be read several times.
 
-    `with` removes the file, here and of the other spools.
+    Like the other spools, it is used in a `with` block, which removes the file.
     """
 
     def __init__(self) -> None:
@@ -193,7 +192,7 @@ class Spool(ExitStack):
         self._file.write(json.dumps(value, default=rows.encoded) + "\n")
 
     def flush(self) -> None:
-        """Write what is held, so that a full disk is noticed before anything is committed."""
+        """Write buffered values, so that a full disk is noticed before anything is committed."""
         self._file.flush()
 
     def __iter__(self) -> Iterator[Any]:
@@ -214,7 +213,7 @@ class LineSpool(ExitStack):
         self._size = 0
 
     def add(self, lines: Sequence[bytes]) -> tuple[I64, I64]:
-        """Append lines; return where each of them starts, and its size with its line feed."""
+        """Append lines; return their starts and their sizes with line feeds."""
         self._file.write(LINE_FEED.join([*lines, b""]))
         sizes = np.fromiter(map(len, lines), np.int64, len(lines)) + len(LINE_FEED)
         stops = self._size + np.cumsum(sizes)
@@ -222,14 +221,14 @@ class LineSpool(ExitStack):
         return stops - sizes, sizes
 
     def spans(self, starts: I64, sizes: I64) -> Iterator[Lines]:
-        """Yield ascending lines, those that touch each other as one range."""
+        """Yield ascending lines, with adjacent lines as one range."""
         self._file.flush()
         ranges = merged(starts, starts + sizes)
         yield Lines("the temporary file", self._file.fileno(), *ranges, len(starts))
 
 
 class TextSpool(ExitStack):
-    """A list of texts in two temporary files, of UTF-8 and of the end of each text in it.
+    """A list of texts in two temporary files: their UTF-8 bytes, and the end of each text.
 
     So its memory does not grow with the number of texts.
     """
@@ -252,7 +251,7 @@ class TextSpool(ExitStack):
             self.append(np.fromiter(map(len, contents), np.int64, len(contents)), contents)
 
     def append(self, lengths: I64, contents: Iterable[Any]) -> None:
-        """Append texts of some lengths, whose bytes are `contents`."""
+        """Append texts of the given lengths, whose bytes are `contents`."""
         self._file.writelines(contents)
         self._ends.add(self._size + np.cumsum(lengths))
         self._size += int(lengths.sum())
@@ -260,14 +259,13 @@ class TextSpool(ExitStack):
     def texts(self, positions: U32 | I64) -> TextColumn:
         """Return the texts at some positions.
 
-        They are read, not mapped: for each text that is read in a map, the system would map many
-        pages around it, too.
+        They are read, not mapped: the system would also map many pages around each text.
         """
         self._file.flush()
         places = positions.astype(np.int64)
         if not len(places):
             return TextColumn(np.empty(0, np.uint64), places, ())
-        if (places[1:] <= places[:-1]).any():  # files are read from their beginnings to their ends
+        if (places[1:] <= places[:-1]).any():  # a file is read from its beginning to its end
             distinct, back = np.unique(places, return_inverse=True)
             return self.texts(distinct).chosen(back)
         every = self._ends.whole()
@@ -280,7 +278,7 @@ class TextSpool(ExitStack):
 
 
 class TextsById(ExitStack):
-    """Texts in a spool, with 16 bytes of memory for each; a later text of an id counts.
+    """Texts by id in a spool, with 16 bytes of memory each; the last text of an id counts.
 
     `with` removes the spool.
     """
@@ -307,16 +305,16 @@ class TextsById(ExitStack):
         return [None if place < 0 else next(known) for place in at.tolist()]
 
     def _sorted(self) -> U64:
-        """Return the hashes of all ids, ascending, after finding the place of each."""
+        """Return the ascending hashes of all ids; set `_places` to where their texts are."""
         if self._hashes is None:
             every = np.concatenate([np.empty(0, np.uint64), *self._added])
-            # The last of equal hashes comes first in the reversed order.
+            # `np.unique` finds the first of equal hashes; reversed, that is the last one added.
             self._hashes, places = np.unique(every[::-1], return_index=True)
             self._places = (len(every) - 1 - places).astype(np.uint32)
         return self._hashes
 
     def _hashes_of(self, ids: Sequence[Any]) -> U64:
-        """Return hashes of ids under a key of this object, so that no input can make them equal."""
+        """Return hashes of ids under a key of this object, so that no crafted ids collide."""
         return np.asarray(kernel.encode_ids(list(ids), self._key)[2], np.uint64)
 
 

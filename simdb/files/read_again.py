@@ -1,7 +1,8 @@
-"""Read again: texts, lines and ids of the documents of a run, for a second look at them.
+"""Read again: provides texts, lines and ids of the documents of a run for a second pass.
 
-Those that have an origin in a file are read there again; the others wait in a temporary file, as
-the ids do.  A document whose id an earlier one has gets an id that contains the name of its source.
+Texts and lines that have an origin in a file are read there again; other ones are in a temporary
+file, as the ids are.  A document with the id of an earlier document gets an id that contains the
+name of its source.
 """
 
 import os
@@ -25,30 +26,30 @@ from simdb.files.records import Batch, InputId, other_ids, place
 from simdb.files.rows import Row, WaitingLine, waiting_line
 from simdb.files.survivors import SurvivorOutput, all_rows
 
-# The origin of a line and its size; or for a document that waits, -1 - its position in the spool.
+# Origin and size of a line; for a text in the spool, the origin is -1 - its position there.
 PLACE = np.dtype([("start", np.int64), ("size", np.int64)])
-# Where the line of a document lies: its start and size there; a row of a Parquet file has size 1.
+# Kind of place of a line, start and size there; a row of a Parquet file has size 1.
 LINE = np.dtype([("start", np.int64), ("size", np.uint32), ("kind", np.uint32)])
 IN_FILE, IN_SPOOL, AS_ROW, CHANGED, UNFINISHED = 1, 2, 3, 4, 5
-# The places of so many documents are read at a time.
+# Documents whose places are read at a time.
 READ_DOCUMENTS = 1 << 16
-# So many records are changed at a time.
+# Records that are changed at a time.
 CHANGED_RECORDS = 1 << 10
 
 REPORTED_NAMES = 10
 
 
 class LinesAgain(ExitStack):
-    """Where the documents of a run lie, of which some are written at the end.
+    """The places of the documents of a run, of which some are written at the end.
 
-    A document is a line of a file, a line that waits in a temporary file, or a row of a Parquet
-    file.  `with` removes the temporary files.
+    A document is a line of a source, a line in a temporary file, or a row of a Parquet file.
+    `with` removes the temporary files.
     """
 
     def __init__(self, origins: Origins, output: SurvivorOutput | None) -> None:
-        """Read lines in `origins` if they are there.
+        """Read lines from `origins` where possible.
 
-        `output`: what some of them will be written to, None if none will.
+        `output`: output of some of them; None if nothing will be written.
         """
         super().__init__()
         folder = None if output is None else output.folder
@@ -60,7 +61,7 @@ class LinesAgain(ExitStack):
         self._spool = self.enter_context(LineSpool(folder))
         self._changed = self.enter_context(LineSpool(folder))
         self._count = 0
-        # Where documents of another source begin: the first of them, and the number of the source.
+        # Where the source changes: position of its first document, and number of the source.
         self._firsts: list[tuple[int, int]] = []
 
     def add(self, batch: Batch) -> None:
@@ -89,7 +90,7 @@ class LinesAgain(ExitStack):
         self._file.write(lines.tobytes())
 
     def _note_sources(self, numbers: I64) -> None:
-        """Note where documents of another source begin among those that are appended next."""
+        """Note where the source changes among the documents that are appended next."""
         changes = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
         for at, number in zip(changes.tolist(), numbers[changes].tolist(), strict=True):
             if not self._firsts or self._firsts[-1][1] != number:
@@ -98,9 +99,9 @@ class LinesAgain(ExitStack):
     def change(
         self, positions: I64, sources: Sequence[str], change: Callable[[int, Row], Row]
     ) -> None:
-        """Put another record in the place of each of some documents, by ascending positions.
+        """Replace the records of documents at ascending positions.
 
-        `change` makes it of the position and the record.  Raises InputError like `copy`.
+        `change(position, record)` returns the new record.  Raises InputError like `copy`.
         """
         flags = flags_at(positions, self._count)
         rows = all_rows(self._pieces(flags, sources))
@@ -115,7 +116,7 @@ class LinesAgain(ExitStack):
                 os.pwrite(self._file.fileno(), line.tobytes(), position * LINE.itemsize)
 
     def copy(self, is_chosen: Bools, survivors: SurvivorOutput) -> None:
-        """Write the chosen ones of all documents: bool[n].
+        """Write the chosen documents; `is_chosen` is bool[n] over all documents.
 
         Raises InputError if a file was changed since it was read.
         """
@@ -125,9 +126,9 @@ class LinesAgain(ExitStack):
     def _pieces(
         self, flags: Bools, sources: Sequence[str], source: int | None = None
     ) -> Iterator[Piece]:
-        """Yield where the chosen documents lie: those of all `sources`, or of one, by its number.
+        """Yield the pieces with the chosen documents, in the order in which they were added.
 
-        They come in the order in which they were added.
+        `source`: number of one of the `sources`, if only its documents are needed.
         """
         self._file.flush()
         for (start, number), (stop, _) in pairwise([*self._firsts, (self._count, 0)]):
@@ -137,7 +138,7 @@ class LinesAgain(ExitStack):
                     yield from self._some(at, own, sources[number])
 
     def _some(self, first: int, flags: Bools, path: str) -> Iterator[Piece]:
-        """Yield where the chosen ones of the documents from `first` on lie, all of one source."""
+        """Yield the pieces with chosen documents, from the document `first` on; one source only."""
         content = os.pread(self._file.fileno(), len(flags) * LINE.itemsize, first * LINE.itemsize)
         lines = np.frombuffer(content, LINE)[flags]
         cuts = np.flatnonzero(np.diff(lines["kind"], prepend=0)).tolist()
@@ -156,13 +157,13 @@ class LinesAgain(ExitStack):
 
 
 class TextsAgain(ExitStack):
-    """The texts of documents, by their position in the order in which they were added.
+    """The texts of documents, by position in the order in which they were added.
 
     `with` removes the temporary files.
     """
 
     def __init__(self, origins: Origins) -> None:
-        """Read texts in `origins` if they are there."""
+        """Read texts from `origins` where possible."""
         super().__init__()
         origins.need()
         self._origins = origins
@@ -184,9 +185,9 @@ class TextsAgain(ExitStack):
         self._places.add(places)
 
     def texts(self, positions: U32) -> TextColumn:
-        """Return the texts at some positions; InputError if a file was changed since."""
+        """Return the texts at some positions; InputError if a file was changed meanwhile."""
         if len(positions) > 1 and (positions[1:] <= positions[:-1]).any():
-            # Files are read from their beginnings to their ends, and each text once.
+            # Files are read from beginning to end, and each text once.
             distinct, back = np.unique(positions, return_inverse=True)
             return self.texts(distinct).chosen(back)
         places = self._places.whole()[positions] if len(positions) else np.empty(0, PLACE)
@@ -206,9 +207,9 @@ class Names(ExitStack):
     def __init__(
         self, note: Callable[[str], None] | None = None, memory: int | None = None
     ) -> None:
-        """Begin without documents; `note` takes a line about each of the first renamed ones.
+        """Begin without documents; `note` gets a line for each of the first renamed ones.
 
-        `memory`: that of the run, see `simdb.core.memory`.
+        `memory`: memory of the run, see `simdb.core.memory`.
         """
         super().__init__()
         self._note = note
@@ -223,11 +224,11 @@ class Names(ExitStack):
 
     @property
     def renamed(self) -> int:
-        """How many documents have another id than their own."""
+        """The number of renamed documents."""
         return len(self._renamed)
 
     def add(self, batch: Batch, renamed: Mapping[int, InputId] | None = None) -> None:
-        """Take the documents of a batch; `renamed`: other ids of some, by their positions in it."""
+        """Add the documents of a batch; `renamed`: new ids of some, by position in the batch."""
         offsets, content, hashes = kernel.encode_ids(batch.ids, self._key)
         self._ids.append(np.diff(offsets), [content.data])
         self._hashes.add(hashes)
@@ -242,16 +243,16 @@ class Names(ExitStack):
         self._count += len(batch)
 
     def settle(self) -> None:
-        """Give each document an id of its own; after it no document may be added."""
+        """Rename documents so that all ids differ; afterwards no document may be added."""
         hashes = self._hashes.whole() if self._count else np.empty(0, np.uint64)
         self._hashes.close()
         ascending = np.sort(hashes)
         is_twin = ascending[1:] == ascending[:-1]
         if not is_twin.any():
-            return  # the usual case, and to sort numbers alone takes a tenth of the time
+            return  # the usual case: sorting without positions takes a tenth of the time
         order = np.argsort(hashes, kind="stable")
         twins = sorted_unique(np.concatenate([order[:-1][is_twin], order[1:][is_twin]]))
-        held: set[InputId] = set()  # ids of one hash can be different
+        held: set[InputId] = set()  # different ids can have one hash
         taken: set[int] = set()
         for at, own in zip(twins.tolist(), self.of(twins), strict=True):
             if own not in held:
@@ -267,7 +268,7 @@ class Names(ExitStack):
                     break
 
     def of(self, positions: I64, *, as_read: bool = False) -> list[InputId]:
-        """Return the ids of documents at some positions, or those with which they were read."""
+        """Return the ids of documents at some positions; `as_read`: before any renaming."""
         if not len(positions):
             return []
         column = self._ids.texts(positions)

@@ -1,7 +1,7 @@
-"""Records: the documents that were read from the input, in batches, and the problems found there.
+"""Records: holds the documents and the problems that readers find in the input.
 
-Every reader yields batches and problems, in the order of the input.  A reader that makes one record
-after the other collects them with `batched`; a reader that parses many at once makes the columns.
+Every reader yields batches and problems, in the order of the input.  A reader that makes records
+one by one collects them with `batched`; a reader that parses many at once makes columns itself.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -28,17 +28,17 @@ from simdb.files.rows import text_form, waiting_line
 NAMED_FIELDS = 8
 NO_FIELD = "no field"
 NO_TEXT = "null instead of a text"
-ABSENT = f"{NO_TEXT}: "  # before the reason of a record without the field, where that is a null
+ABSENT = f"{NO_TEXT}: "  # before the reason of a missing field that counts as a null
 InputId = str | int
-# Names of fields that are not there, each with a message.
+# Names of missing fields, each with a message.
 Lacks: TypeAlias = tuple[tuple[str, str], ...]
-# How much `batched` collects.
+# Limits of a batch that `batched` makes.
 COLLECTED_RECORDS = 1024
 COLLECTED_BYTES = 1 << 22
 Value = TypeVar("Value")
-# A column is valid UTF-8 without nulls.
+# A TextColumn here is valid UTF-8 without nulls.
 Texts = list[str] | TextColumn
-# Shorter ids are not too long, however many bytes a character takes.
+# An id of at most this length is never too long: a character takes four bytes at most.
 PLAIN_CHARACTERS = ID_BYTES_MAX // 4
 INT_MIN, INT_STOP = -(2**63), 2**64
 
@@ -49,18 +49,24 @@ class SourceOptions:
 
     `has_lines`: records have their line for -o.  `has_paths`: the line of a file that is one
     document is its path; otherwise it is a JSON object like that of a record.  A row of a Parquet
-    file never has a line.  `has_fields`: records have their other fields; `fields`: these instead.
-    Without `has_texts` they have no text.  `given`: the fields that every source of records must
-    have; reading ends with a FieldError if one has not.  `on_null`: one of `ON_NULL`, or empty; a
-    text that is kept is empty, and the others are problems that begin with `NO_TEXT`.  `on_error`:
-    "skip" or "raise", which ends with the first problem.  `has_absent`: records without the field
-    count as nulls, too.  `origins` takes the lines that can be read again; None if none will be.
-    `threads`: see `thread_count`.  `memory`: that of the run, see `simdb.core.memory`.
-    `format`: what sources hold whose names do not say it, see `simdb.files.sources`; empty if their
-    first bytes say it.  Of tables: `delimiter`, if it is not the usual one; `has_header`: the first
-    row has names; `pads_rows`: rows that are too short get empty cells.
-    `digits`: the form of documents that are hashes, HEXADECIMAL or BASE64, or bytes in either;
-    their texts are then hexadecimal.  Empty for documents that are texts.
+    file never has a line.
+
+    `given`: fields that every source of records must have; a source without one ends reading with a
+    FieldError.  `has_fields`: records have their other fields.  `fields`: the only other fields
+    that records have.  Without `has_texts`, records have no text.
+
+    `on_null`: one of `ON_NULL`, or empty.  A null that is kept becomes an empty text; any other
+    null is a problem that begins with `NO_TEXT`.  `has_absent`: a record without the text field
+    counts as a null, too.  `on_error`: "skip", or "raise" to end with the first problem.
+
+    `origins` registers the lines to be read again; None if none will be.  `threads`: see
+    `thread_count`.  `memory`: memory of the run, see `simdb.core.memory`.
+
+    `format`: kind of the sources whose names do not show it, see `simdb.files.sources`; empty to
+    use their first bytes.  `delimiter`: delimiter of tables, if not the usual one.  `has_header`:
+    the first row of a table has names.  `pads_rows`: short rows of tables get empty cells.
+    `digits`: HEXADECIMAL or BASE64 if documents are hashes in this form or in bytes, which become
+    hexadecimal texts; empty if documents are texts.
     """
 
     encoding: str = "utf-8-sig"
@@ -91,13 +97,13 @@ class SourceOptions:
         return bool(field_named(self.text_field).used(record))
 
     def read_as(self, text: Any) -> Any:
-        """Return what a field or a file holds, of a hash in hexadecimal digits."""
+        """Return the content of a field or a file; a hash becomes hexadecimal digits."""
         is_hash = self.digits and isinstance(text, str | bytes)
         return digits_of(text, self.digits) if is_hash else text
 
-    @cached_property  # asked for each record
+    @cached_property  # used for each record
     def asked(self) -> "Asked":
-        """The fields that are looked for."""
+        """The fields to read."""
         texts = (self.text_field,) if self.has_texts else ()
         needed = dict.fromkeys((*texts, *self.given, *self.fields))
         return Asked(
@@ -109,7 +115,7 @@ class SourceOptions:
 
     @property
     def is_by_record(self) -> bool:
-        """Whether each record is looked at by itself, for more than its id and its text."""
+        """Whether records are read one by one, for more than the id and the text."""
         return self.has_fields or bool(self.fields) or not self.has_texts
 
     @property
@@ -122,9 +128,9 @@ class SourceOptions:
 
 
 class Asked(NamedTuple):
-    """The field with the text, if any, that with the id, and `others`.
+    """The fields to read: `text` (None if not needed), `id` and `others`.
 
-    `needed`: those that records should have, which are all but an id that is not given.
+    `needed`: the fields that records should have; the id is one only if the user named it.
     """
 
     text: Field | None
@@ -134,19 +140,19 @@ class Asked(NamedTuple):
 
     @property
     def every(self) -> list[Field]:
-        """All of them."""
+        """All these fields."""
         return list(filter(None, (self.text, self.id, *self.others)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One document: its id, its text, and its place in the input.
+    """One document: its id, its text and its place in the input.
 
     `position`: line, row or element in the source, from 1; 0 for a file that is one document.
-    `line`: its line for -o, see `SourceOptions`: the record as it was read, without a line feed.
-    `fields`: the other fields of the record; None for a file.  Both are None if `SourceOptions`
-    does not ask for them.  `is_null`: the record has no text, and the empty one is in its place.
-    `lacks`: what it does not have of the fields that are asked for, each with a message.
+    `line`: line for -o, see `SourceOptions`: the record as it was read, without a line feed.
+    `fields`: other fields of the record; None for a file.  Both are None unless `SourceOptions`
+    asks for them.  `is_null`: the record had no text, so `text` is empty.  `lacks`: requested
+    fields that the record lacks, each with a message.
     """
 
     id: InputId
@@ -167,7 +173,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class InputProblem:
-    """Input that is not a document: its place `where`, and the reason with what to do.
+    """Input that is not a document: its place `where`, and the reason with a remedy.
 
     `source`: the file of records or the folder that contains it; empty for a file that was named.
     """
@@ -178,7 +184,7 @@ class InputProblem:
 
     @classmethod
     def at(cls, source: str, position: int, error: BaseException) -> "InputProblem":
-        """Return the problem of one record; other errors than of its content are raised."""
+        """Return the problem of one record; raise an error that is not due to its content."""
         return cls(source, place(source, position), explained(error))
 
     @property
@@ -194,14 +200,13 @@ class InputProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Batch:
-    """Some documents; each column has one value for each of them, see `Record` for their meaning.
+    """A batch of documents: each column has one value per document, see `Record`.
 
-    `lines` and `fields` are None if `SourceOptions` did not ask for them.  `origins`: where the
-    lines of the documents can be read again, see `Origins`; None if none of them can.  A document
-    with an origin needs no line.  A row of a Parquet file has none: its position says which row it
-    is.
-    `nulls` bool[n]: which documents have no text; None if all have one.  `lacks`: the fields that
-    are asked for and that no document has, each with a message.
+    `lines` and `fields` are None unless `SourceOptions` asks for them.  `origins`: where lines can
+    be read again, see `Origins`; None if no line can.  A document with an origin needs no line.  A
+    row of a Parquet file has neither: its position identifies it.
+    `nulls` bool[n]: True for documents without a text; None if all have one.  `lacks`: requested
+    fields that no document has, each with a message.
     """
 
     ids: list[InputId]
@@ -269,12 +274,12 @@ class Batch:
         )
 
     def markup_hint(self, sketch: TextSketch) -> str | None:
-        """Return the hint for the first text that begins like HTML, see there; or None."""
+        """Return the hint of `content.markup_hint` for the first text like HTML, or None."""
         at = page_position(self.texts)
         return None if at is None else markup_hint(self.texts[at], self.where(at), sketch)
 
     def other_ids(self, at: int) -> Iterator[InputId]:
-        """Yield ids for a document whose own id is taken, without end."""
+        """Yield other ids for a document whose id is taken, without end."""
         return other_ids(self.ids[at], self.sources[at], int(self.positions[at]))
 
     def _columns(self, change: Callable[[Any], Any]) -> "Batch":
@@ -334,9 +339,9 @@ def batched(found: Iterable[Record | InputProblem]) -> Found:
 def made(
     found: Iterable[Any], name: str, make: Callable[[Any, int], Record | None], first: int = 1
 ) -> Iterator[Record | InputProblem]:
-    """Yield the record that `make` makes of each thing that was found, and of its number.
+    """Yield `make(item, number)` for each item found, unless that is None.
 
-    An error, raised by `make` or found in place of a record, becomes a problem.
+    An error that `make` raises, or that is found in place of an item, becomes a problem.
     """
     for position, each in enumerate(found, first):
         try:
@@ -351,11 +356,11 @@ def made(
 def checked(
     found: Found, reading: SourceOptions, names: Collection[FieldName] | None = None
 ) -> Found:
-    """Yield what readers found; FieldError at the end for a field that no record at all has.
+    """Yield what readers find; raise FieldError at the end for a field that no record has.
 
-    Then its name is wrong.  `names`: the fields that are looked at, of those in `Asked.needed`;
-    the text and `reading.fields` if not given.
-    With on_error="raise", InputError for the first problem but nulls that are asked for.
+    The name of such a field must be wrong.  `names`: fields to check, which are in `Asked.needed`;
+    by default the text and `reading.fields`.  With on_error="raise", InputError is raised for the
+    first problem, except for nulls that `on_null` handles.
     """
     usual = (*((reading.text_field,) if reading.has_texts else ()), *reading.fields)
     fields = list(map(field_named, usual if names is None else names))
@@ -438,10 +443,11 @@ def place(source: str, position: int) -> str:
 def check_columns(
     header: Sequence[str], reading: SourceOptions, name: str, shape: Mapping[str, Any] | None = None
 ) -> None:
-    """Note what the table `name` calls its columns; `shape`: the objects in them, by name.
+    """Check the columns of the table `name`, and note their names in `Origins`.
 
-    Raises InputError if it has no column for the texts, or several of the name of a field that is
-    asked for; FieldError for a field that is in `SourceOptions.given`.
+    `shape`: objects in the columns, by name.  Raises InputError if a needed column is missing or
+    appears twice, or FieldError if the user named its field.  The columns of `fields` may be
+    missing unless they are in `given`.
     """
     if reading.origins is not None:
         reading.origins.headers[name] = header
@@ -486,7 +492,7 @@ def check_id(id: InputId) -> None:
 
 
 def lacks_of(record: Mapping[str, Any], reading: SourceOptions) -> Lacks:
-    """Return the fields that a record should have and has not."""
+    """Return the fields that a record should have but lacks."""
     return tuple(
         (name, _lack(name, each.name, reading, record))
         for each in reading.asked.needed
@@ -530,7 +536,7 @@ def valid_text(text: str, subject: str, reading: SourceOptions) -> str:
 
     `subject` is the start of the message, such as "the field 'text' holds ".
     """
-    with suppress(UnicodeEncodeError):  # to encode it is faster than to search in it
+    with suppress(UnicodeEncodeError):  # encoding is faster than searching
         text.encode()
         return text
     if reading.errors != "replace":
@@ -539,7 +545,7 @@ def valid_text(text: str, subject: str, reading: SourceOptions) -> str:
 
 
 def _undecoded(text: str, encoding: str) -> str:
-    """Return what was wrong with the bytes that decoding turned into surrogates."""
+    """Explain what was wrong with bytes that decoding turned into surrogates."""
     name = without_mark(encoding)
     try:
         text.encode(name, "surrogateescape").decode(name)
@@ -553,8 +559,8 @@ def _undecoded(text: str, encoding: str) -> str:
 def make_id(id: Any, reading: SourceOptions, default: str) -> InputId:
     """Return the id that a field holds, or `default` if it is empty; InputError if it is no id.
 
-    What only tables hold becomes text: dates, numbers, UUIDs, and bytes, in hexadecimal digits
-    if they are no text that can be printed.
+    Values that only tables have become text: dates, numbers, UUIDs and bytes.  Bytes that are no
+    printable text become hexadecimal digits.
     """
     if isinstance(id, bytes):
         form = text_form(id)
@@ -603,7 +609,7 @@ def _kind(value: Any) -> str:
 
 
 def _common(every: Sequence[Lacks]) -> Lacks:
-    """Return what all records lack, with the first message."""
+    """Return the fields that all records lack, each with its first message."""
     if not every or not all(every):
         return ()
     common = set.intersection(*({name for name, _ in lacks} for lacks in every))
@@ -639,7 +645,7 @@ def _known(column: list[Value | None]) -> list[Value | None] | None:
 def with_ids(batch: Batch, reading: SourceOptions) -> Found:
     """Yield the records of a batch, at least one and all of one source.
 
-    Its `ids` are what the id fields hold, None if a record has none.  A bad id is a problem.
+    Its `ids` are the values of the id fields, None if a record has none.  A bad id is a problem.
     """
     ids = _plain_ids(batch, reading)
     name, places = batch.sources[0], batch.positions.tolist()
@@ -665,7 +671,7 @@ def with_ids(batch: Batch, reading: SourceOptions) -> Found:
 
 
 def _plain_ids(batch: Batch, reading: SourceOptions) -> list[InputId] | None:
-    """Return what `make_id` returns for each id; None if they must be looked at one by one."""
+    """Return the result of `make_id` for each id; None if ids must be checked one by one."""
     given: list[Any] = batch.ids
     kinds = set(map(type, given))
     if kinds == {int}:
@@ -684,7 +690,7 @@ def _plain_ids(batch: Batch, reading: SourceOptions) -> list[InputId] | None:
 
 
 def other_ids(own: InputId, source: str, position: int) -> Iterator[InputId]:
-    """Yield ids for a document whose own id is taken, without end."""
+    """Yield other ids for a document whose id is taken, without end."""
     base = f"{own}"
     if position:
         base = f"{source}:{position}:{own}"

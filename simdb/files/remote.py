@@ -18,7 +18,7 @@ SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 def is_remote(path: str) -> bool:
-    """Return whether a name begins with a protocol; a local file with this name counts more."""
+    """Return whether a name begins with a protocol and no local file has this name."""
     return SCHEME.match(path) is not None and not os.path.lexists(path)
 
 
@@ -29,14 +29,14 @@ def check_remote(path: str) -> None:
 
 
 def has_remote_pattern(path: str) -> bool:
-    """Return whether a remote name is a pattern; a question mark is part of an address."""
+    """Return whether a remote name is a pattern; a question mark belongs to an address."""
     return glob.has_magic(path.replace("?", ""))
 
 
 def matching_files(pattern: str) -> list[str]:
-    """Return the names of the remote files that match a pattern, sorted; or of one file.
+    """Return the sorted names of the remote files that match a pattern or name, perhaps none.
 
-    No name if nothing matches; InputError for a folder.
+    Raises InputError for a folder.
     """
     with _explained(pattern):
         system, inner = _system(pattern)
@@ -49,20 +49,20 @@ def matching_files(pattern: str) -> list[str]:
 
 
 def remote_place(path: str) -> str:
-    """Return the one name of a remote file that can be written in several ways."""
+    """Return the canonical name of a remote file."""
     with _explained(path):
         system, inner = _system(path)
         return str(system.unstrip_protocol(inner))
 
 
 def open_remote(path: str) -> io.RawIOBase:
-    """Open a remote file for reading; OSError if it cannot be opened, and later if not read."""
+    """Open a remote file; opening and reading raise OSError on failure."""
     with _reached(path) as (system, inner):
         return RemoteFile(system.open(inner, "rb"))
 
 
 class RemoteFiles:
-    """What outputs do with remote files; all errors are OSErrors, see `LocalFiles`."""
+    """The operations of outputs on remote files, see `LocalFiles`; all errors are OSErrors."""
 
     def exists(self, path: str) -> bool:
         """Return whether something is at a path."""
@@ -75,7 +75,7 @@ class RemoteFiles:
             system.put_file(local, inner)
 
     def move(self, path: str, place: str) -> None:
-        """Give a file another name, and take that of what is there."""
+        """Rename a file, and replace any file of the new name."""
         with _reached(path) as (system, inner):
             system.mv(inner, _system(place)[1])
 
@@ -87,7 +87,7 @@ class RemoteFiles:
             system.rm_file(inner)
 
     def is_other(self, old: str, new: str) -> bool:
-        """Return whether an old file has another size than a new one, and is not empty."""
+        """Return whether an old file is not empty and differs in size from a new one."""
         with _reached(old) as (system, inner):
             return system.size(inner) not in (0, system.size(_system(new)[1]))
 
@@ -97,10 +97,10 @@ class RemoteFiles:
 
 
 class RemoteFile(io.RawIOBase):
-    """A remote file that is read; all its errors are OSErrors."""
+    """A remote file that is open for reading; all its errors are OSErrors."""
 
     def __init__(self, file: Any) -> None:
-        """Read an open `file`, and close it at the end."""
+        """Wrap an open `file`, which `close` closes too."""
         self._file = file
 
     def readable(self) -> bool:
@@ -108,15 +108,15 @@ class RemoteFile(io.RawIOBase):
         return True
 
     def seekable(self) -> bool:
-        """Return whether the file can be read from any place."""
+        """Return whether the file can be read from any position."""
         return bool(self._file.seekable())
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a place of the file."""
+        """Go to a position in the file."""
         return int(self._file.seek(offset, whence))
 
     def tell(self) -> int:
-        """Return the place in the file."""
+        """Return the position in the file."""
         return int(self._file.tell())
 
     def readinto(self, buffer: Any) -> int:
@@ -134,7 +134,7 @@ class RemoteFile(io.RawIOBase):
 
 
 def _system(path: str) -> tuple[Any, str]:
-    """Return the file system of a remote file, and its name there."""
+    """Return the file system of a remote file and its name there."""
     core = installed("fsspec.core", f"{path} needs the package fsspec: pip install fsspec")
     try:
         system, inner = core.url_to_fs(path)
@@ -156,7 +156,7 @@ def _as_os_error() -> Iterator[None]:
 
 @contextmanager
 def _reached(path: str) -> Iterator[tuple[Any, str]]:
-    """Yield the file system of a remote file, and its name there; all errors are OSErrors."""
+    """Yield the file system of a remote file and its name there; all errors are OSErrors."""
     with _as_os_error():
         yield _system(path)
 

@@ -1,9 +1,8 @@
-"""Row files: reads files of Parquet and Arrow as batches of records, or the rows that were chosen.
+"""Row files: reads Parquet and Arrow files as batches of records, or chosen rows of them.
 
-The first bytes of a file say which of the two it is, unless its name does.  The texts of a file
-stay where Arrow has put them.  Rows with a null or an invalid text, and rows whose other fields are
-needed, are read one by one.  Chosen rows are given by their numbers, and those of Parquet are
-filtered a row group at a time, in several threads.
+The name of a file, or else its first bytes, shows which of the two it is.  Texts stay where Arrow
+has put them.  Rows with a null or an invalid text, and rows whose other fields are needed, are read
+one by one.  Chosen rows are given by number; several threads filter the row groups of Parquet.
 """
 
 import os
@@ -41,9 +40,9 @@ READ_BYTES = 1 << 20  # of each column at a time
 
 
 class RowFile(NamedTuple):
-    """An open Parquet or Arrow file: its schema, and what Parquet says of it, None for Arrow.
+    """An open Parquet or Arrow file: its schema, and the metadata of Parquet, None for Arrow.
 
-    `batches` yields its rows, all columns for None, otherwise those of some names.
+    `batches` takes column names, or None for all columns, and yields the rows.
     """
 
     schema: Any
@@ -75,9 +74,9 @@ def chosen_rows(rows: RowRange) -> Iterator[Any]:
 
 @contextmanager
 def opened_rows(path: str) -> Iterator[RowFile]:
-    """Open a Parquet or Arrow file; its first bytes say which it is.
+    """Open a Parquet or Arrow file; see `is_arrow`.
 
-    A file of Arrow is read and not mapped: a map would end the process if another one cuts it off.
+    An Arrow file is read, not mapped: a map would kill this process if another truncates the file.
     """
     if not is_arrow(path):
         with _parquet_file(path) as file:
@@ -91,7 +90,7 @@ def opened_rows(path: str) -> Iterator[RowFile]:
 
 
 def _source(path: str) -> AbstractContextManager[Any]:
-    """Return what pyarrow reads a file from: its path, or a remote file."""
+    """Return the source that pyarrow opens: a path or a remote file."""
     return open_remote(path) if is_remote(path) else nullcontext(path)
 
 
@@ -106,7 +105,7 @@ def _parquet_file(path: str, metadata: Any = None) -> Iterator[Any]:
 
 
 def _batches_of(reader: Any, columns: Sequence[str] | None) -> Iterator[Any]:
-    """Yield the rows of an open Arrow file, some at a time."""
+    """Yield the rows of an open Arrow file in batches."""
     numbers = range(getattr(reader, "num_record_batches", 0))
     for batch in map(reader.get_batch, numbers) if numbers else reader:
         own = batch if columns is None else batch.select(list(columns))
@@ -137,10 +136,10 @@ def schema_of(path: str) -> Any:
 
 
 def _chosen(path: str, batches: Iterator[Any], is_chosen: Bools) -> Iterator[Any]:
-    """Yield the chosen rows of some batches; `is_chosen` has a value for each row up to the last.
+    """Yield the chosen rows of batches; `is_chosen` has a value for each row up to the last chosen.
 
-    Raises InputError if there are fewer rows, or if one of their columns cannot be read: the reader
-    of the sources reads only the columns that it compares.
+    Raises InputError if there are fewer rows or a column cannot be read.  The first pass may have
+    missed this, since it reads only the columns that are compared.
     """
     arrow = load_arrow("reading Parquet and Arrow")
     first = 0
@@ -161,7 +160,7 @@ def _readable(path: str, batches: Iterator[Any], arrow: Any) -> Iterator[Any]:
     try:
         yield from batches
     except (arrow.ArrowException, OSError) as error:
-        if getattr(error, "errno", None) is not None:  # of the disk, and not of what is on it
+        if getattr(error, "errno", None) is not None:  # an error of the disk, not of the content
             raise
         reason = str(error).splitlines()[0]
         raise InputError(
@@ -170,7 +169,7 @@ def _readable(path: str, batches: Iterator[Any], arrow: Any) -> Iterator[Any]:
 
 
 def _group_batches(path: str, metadata: Any, number: int) -> Iterator[Any]:
-    """Yield the rows of a row group of a Parquet file, some at a time."""
+    """Yield the rows of a row group of a Parquet file in batches."""
     with _parquet_file(path, metadata) as file:
         yield from file.iter_batches(PORTION_ROWS, row_groups=[number], use_threads=False)
 
@@ -183,7 +182,7 @@ def _filtered(rows: Any, flags: Any) -> Any:
 def read_rows(path: str, name: str, reading: records.SourceOptions) -> records.Found:
     """Yield the records of a Parquet or Arrow file.
 
-    The rows have no lines, since their positions say which they are.
+    The records have no lines, since their positions identify the rows.
     """
     reading = replace(reading, has_lines=False)
     arrow = load_arrow("reading Parquet and Arrow")
@@ -212,7 +211,7 @@ def read_rows(path: str, name: str, reading: records.SourceOptions) -> records.F
 
 
 def _count_rows(path: str, done: int, rows: int, counted: int) -> int:
-    """Add the share of a file that `done` of its rows are; return what was added to `counted`."""
+    """Count the bytes of the first `done` rows, less `counted`, in `AMOUNT`; return them."""
     if is_remote(path):
         return 0
     added = os.path.getsize(path) * done // max(rows, 1) - counted
@@ -223,7 +222,7 @@ def _count_rows(path: str, done: int, rows: int, counted: int) -> int:
 def _columns(
     rows: Any, reading: records.SourceOptions, name: str, first: int
 ) -> records.Batch | None:
-    """Return rows as a batch, whose ids are not checked; None to look at them one by one."""
+    """Return rows as a batch with unchecked ids; None if they must be read one by one."""
     try:
         array = field_column(rows, field_named(reading.text_field))
         if reading.digits:

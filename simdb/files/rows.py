@@ -1,4 +1,4 @@
-"""Rows: what the files of results are made of."""
+"""Rows: turns rows of results into JSON."""
 
 import json
 from collections.abc import Callable
@@ -12,7 +12,8 @@ Row = dict[str, Any]
 def encoded(value: Any) -> Any:
     """Return a JSON form for a value that has none.
 
-    `{"bytes": hexadecimal}`; numbers and lists for those of numpy; text for dates and all others.
+    Bytes become `{"bytes": hexadecimal}`, numbers and arrays of numpy become numbers and lists.
+    Dates and all other values become text.
     """
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
@@ -23,7 +24,7 @@ def encoded(value: Any) -> Any:
 
 
 def as_text(value: Any, *, ensure_ascii: bool, default: Callable[[Any], Any] = encoded) -> str:
-    """Return JSON; NaN and infinite numbers, for which it has no form, are null."""
+    """Return JSON; NaN and infinite numbers, which JSON cannot express, become null."""
     encode = _encoder(ensure_ascii, default).encode
     try:
         return encode(value)
@@ -32,27 +33,27 @@ def as_text(value: Any, *, ensure_ascii: bool, default: Callable[[Any], Any] = e
 
 
 def as_line(value: Any) -> bytes:
-    """Return `as_text` as one line; bytes in it as the text that they are, if they are UTF-8."""
+    """Return a value as one line of JSON, see `as_text`; bytes that are UTF-8 become text."""
     return _line(partial(as_text, value, default=text_form))
 
 
 class WaitingLine(bytes):
-    """A line of JSON that may have NaN and infinite numbers, as Python reads them."""
+    """A line of JSON that may contain NaN and infinite numbers as Python writes them."""
 
 
 def waiting_line(value: Any) -> bytes:
-    """Return what `as_line` does, or a `WaitingLine` if NaN or infinite numbers may be in it."""
+    """Return a line like `as_line`; a `WaitingLine` if NaN or infinite numbers may be in it."""
     line = _line(partial(json.dumps, value, default=text_form))
     return WaitingLine(line) if may_have_odd_numbers(line) else line
 
 
 def may_have_odd_numbers(line: bytes) -> bool:
-    """Return whether NaN or infinite numbers, as Python writes them, may be in a line of JSON."""
+    """Return whether a line of JSON may contain NaN or infinite numbers as Python writes them."""
     return b"NaN" in line or b"Infinity" in line
 
 
 def finite(value: Any) -> Any:
-    """Return a value with None in place of NaN and infinite numbers, also inside of it."""
+    """Replace NaN and infinite numbers in a value, at any depth, by None."""
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, dict):
@@ -62,7 +63,7 @@ def finite(value: Any) -> Any:
     return finite(encoded(value)) if hasattr(value, "dtype") else value
 
 
-@lru_cache(maxsize=4)  # to make one takes as long as a row of a result
+@lru_cache(maxsize=4)  # making one takes as long as encoding a row
 def _encoder(ensure_ascii: bool, default: Callable[[Any], Any]) -> json.JSONEncoder:
     return json.JSONEncoder(ensure_ascii=ensure_ascii, default=default, allow_nan=False)
 
@@ -75,7 +76,7 @@ def _line(text_of: Callable[..., str]) -> bytes:
 
 
 def text_form(value: Any) -> Any:
-    """Return what `encoded` does, but of bytes the text that they are, if they are UTF-8."""
+    """Return bytes that are UTF-8 as text, and other values as `encoded` does."""
     try:
         return value.decode() if isinstance(value, bytes) else encoded(value)
     except UnicodeDecodeError:

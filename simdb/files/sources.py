@@ -1,25 +1,21 @@
-"""Sources: reads the files and folders that are named as a stream of batches.
+"""Sources: reads the named files and folders as a stream of batches.
 
-A folder whose visible files all end like
-files of records stands for these files.  Any other folder holds one document in each visible file.
-Hidden files and what programs write beside data, such as `_SUCCESS`, are left out of folders.
+A folder stands for its visible files if all of them have endings of record formats.  In any other
+folder, each visible file is one document.  Hidden files and files that programs write next to data,
+such as `_SUCCESS`, are skipped in folders.
 
-A name with `*`, `?` or `[...]` is a pattern and stands for all files and folders that match it, in
-the order of their names, unless something has exactly this name.  Remote names can have patterns,
-too, but a question mark is part of an address.
+A name with `*`, `?` or `[...]` is a pattern, unless a file has exactly this name.  It stands for
+all files and folders that match it, in order of their names.  Remote names can have patterns too,
+but a question mark belongs to the address.
 
-What a source holds its name says, if it ends like one of the record formats.  Otherwise --format
-does, if it is given, and otherwise the first bytes of the content, decompressed if they are
-compressed:
+The kind of a source follows from the ending of its name.  If that is no record format, --format
+counts or, without it, the first bytes after decompression.  They can be the mark of Parquet or
+Arrow, the first line of WARC, the first lines of a mailbox, JSON lines, or a JSON array of objects.
+They can also be CSV or TSV, if the first row has the text field and at least one other field, and
+most of the next rows fit it.
 
-* the marks of Parquet and Arrow;
-* the first line of WARC, and the first lines of a mailbox;
-* JSON lines, or one JSON array of objects;
-* CSV or TSV, if the first row has the field with the text and at least one other field, and most of
-  the next rows have as many cells.
-
-Any other regular file is one document.  A stream, such as a pipe or standard input, is never taken
-for one document, since it seldom is one: its kind must be given.
+Any other regular file is one document.  A stream, such as a pipe or standard input, is seldom one
+document, so its kind must be given.
 """
 
 import csv
@@ -72,23 +68,23 @@ from simdb.files.rows import as_line
 from simdb.files.table_records import read_table
 from simdb.storage import is_database
 
-# So many files of a folder are read by one thread at a time.
+# Files of a folder that one thread reads at a time.
 FOLDER_FILES = 64
 FILE, OTHER = "file", "other"
-# What reads the records of an open file.
+# Readers of the records of an open file, by kind.
 READERS: dict[str, Callable[[io.BufferedReader, str, SourceOptions], Found]] = {
     formats.JSONL: read_json_lines, formats.JSON: read_json,
     **{kind: partial(read_table, delimiter=each) for kind, each in formats.DELIMITERS.items()},
     formats.LINES: lambda stream, name, reading: batched(read_lines(stream, name, reading)),
     formats.WARC: crawls.read_crawl, formats.MBOX: mail.read_mailbox,
 }  # fmt: skip
-# What programs write beside data: Spark, Hive, Delta Lake and Hugging Face's datasets.
+# Files that Spark, Hive, Delta Lake and Hugging Face's datasets write next to data.
 ASIDE = re.compile(
     r"\..*|_SUCCESS|_metadata|_common_metadata|_temporary|_delta_log|_spark_metadata"
     r"|_committed_.*|_started_.*"
 )
 OF_DATASET = re.compile(r"dataset_info\.json|dataset_dict\.json|state\.json|cache-.*\.arrow")
-# How many entries were left out of each folder, and the name of one of them.
+# Number of skipped entries of each folder, and the name of one of them.
 LEFT_OUT: dict[str, tuple[int, str]] = {}
 SNIFFED_LINES = 16
 OBJECT_BEGINS = re.compile(r"\{\s*[\"}]")
@@ -98,7 +94,7 @@ ARRAY_BEGINS = re.compile(r"\[\s*(?:[{\]]|$)")
 def check_sources(sources: Collection[str], reading: SourceOptions) -> None:
     """Raise InputError or OptionError for a source that cannot be read, see `check_source`.
 
-    A stream is read once, so it cannot be two of the sources, whatever they are for.
+    A stream can be read only once, so it must not appear twice.
     """
     streams = set()
     for source in expanded(sources):
@@ -114,7 +110,7 @@ def check_sources(sources: Collection[str], reading: SourceOptions) -> None:
 
 
 def check_source(source: str, reading: SourceOptions) -> None:
-    """Raise InputError for a source that does not exist or whose ending says no known format.
+    """Raise InputError for a source that does not exist or has an unsupported ending.
 
     Raises OptionError if the package that reads it is missing.
     """
@@ -139,9 +135,9 @@ def check_source(source: str, reading: SourceOptions) -> None:
 
 
 def expanded(sources: Iterable[str]) -> list[str]:
-    """Return the sources with patterns replaced by the names that match them, sorted.
+    """Return the sources, with each pattern replaced by the sorted names that match it.
 
-    A folder of records is replaced by its files.  A pattern that nothing matches stays as it is.
+    A folder of records is replaced by its files.  A pattern that nothing matches is kept.
     """
     names: list[str] = []
     for source in sources:
@@ -163,7 +159,7 @@ def source_hints(
 ) -> Iterator[str]:
     """Yield a hint for the first folder in which files of records lie, and for the first log.
 
-    `notes_logs`: a log that is read as one document gets a hint.
+    `notes_logs`: give a hint for a log that is read as one document.
     """
     # Remote names are no folders, and a pattern of them would be looked up once more.
     folders = filter(os.path.isdir, expanded(each for each in sources if not is_remote(each)))
@@ -191,7 +187,7 @@ def _records_hint(folder: str) -> str | None:
 
 
 def left_out_note() -> str | None:
-    """Return a line about what was left out of folders since the last call; None for nothing."""
+    """Return a line about files and records skipped since the last call; None if none were."""
     notes = [
         f"{valid_name(folder)}: {count} hidden {'file' if count == 1 else 'files or folders'}"
         f" left out, such as {valid_name(name)}"
@@ -209,9 +205,9 @@ def read_sources(
 ) -> Found:
     """Yield all records of all sources in order, each file once.
 
-    A source can be a pattern.  Files and folders in `excluded` are left out when a folder is read.
-    If there are several threads, one reads a little ahead.  Raises InputError at the end if records
-    without the field with the text were taken for nulls, and no record has the field.
+    A source can be a pattern.  Files and folders in `excluded` are skipped when a folder is read.
+    With several threads, one of them reads slightly ahead.  Raises FieldError at the end if no
+    record has a requested field, see `checked`.
     """
     return checked(_all_sources(sources, reading, excluded), reading)
 
@@ -252,7 +248,7 @@ def read_folder(
 ) -> Iterator[Record | InputProblem]:
     """Yield a document for each file under `folder` with this `ending` that is not in `passed`.
 
-    Several threads read some files each, unless encodings are guessed, which counts the guesses.
+    Several threads read some files each, except where guesses of encodings must be counted.
     """
 
     def read(found: list[str | InputProblem]) -> list[Record | InputProblem]:
@@ -278,7 +274,7 @@ def walk(
 ) -> Iterator[str | InputProblem]:
     """Yield the paths of all regular files under `folder`, sorted.
 
-    Links are not followed, but those to files of records are with `has_links`.
+    Links are not followed, except links to record files with `has_links`.
     """
     LEFT_OUT.pop(folder, None)
     passed_names = {os.path.basename(path) for path in passed}
@@ -303,7 +299,7 @@ def walk(
 
 
 def read_document(path: str, reading: SourceOptions) -> Record | InputProblem:
-    """Return a file as one document: its id is the path, its text the content."""
+    """Return a file as one document, with the path as its id and the content as its text."""
     name = valid_name(path)
     try:
         check_id(name)
@@ -324,10 +320,10 @@ def read_document(path: str, reading: SourceOptions) -> Record | InputProblem:
 
 
 def columns_of(reading: SourceOptions, sources: Collection[str]) -> dict[str, str | None]:
-    """Return the fields of the tables among `sources` that were read, and what these call them.
+    """Map the fields of the tables among `sources` to their column names.
 
-    Tables that call a field by different names leave it its own.  If all sources are tables without
-    a header, no field has a name.  Without tables, id and text.
+    A field that tables call by different names keeps its own name.  If all sources are tables
+    without a header, the names are None.  Without tables, the fields are id and text.
     """
     headers = {} if reading.origins is None else reading.origins.headers
     found: dict[str, str | None] = {}
@@ -344,7 +340,7 @@ def columns_of(reading: SourceOptions, sources: Collection[str]) -> dict[str, st
 
 
 def check_apart(sources: Collection[str], against: Collection[str]) -> None:
-    """Raise InputError for a source that is in `against`, too, or a database among others there."""
+    """Raise InputError for a source that is also in `against`, or a database in `against`."""
     own = {_place(source): source for source in sources}
     for each in against:
         if is_database(each):
@@ -361,7 +357,7 @@ def check_apart(sources: Collection[str], against: Collection[str]) -> None:
 
 
 def source_places(sources: Collection[str]) -> list[bytes] | None:
-    """Return the places of sources, sorted; None if one is a stream, which can be anything."""
+    """Return the sorted places of sources; None if one is a stream, which has no fixed content."""
     if any(map(is_stream, sources)):
         return None
     places = (remote_place(each) if is_remote(each) else os.path.realpath(each) for each in sources)
@@ -384,7 +380,7 @@ def is_under(place: str, passed: Collection[str]) -> bool:
 def _all_sources(
     sources: Collection[str], reading: SourceOptions, excluded: Collection[str]
 ) -> Found:
-    """Yield what `read_sources` does."""
+    """Yield the records of `read_sources`, before its checks."""
     every = expanded(sources)
     content.AMOUNT.expect(every)
     threads = thread_count(reading.threads)
@@ -400,7 +396,7 @@ def _all_sources(
         if os.path.isdir(source):
             yield from read_ahead(batched(read_folder(source, reading, passed | hidden)), threads)
         else:
-            # A pipe can let a reader wait for ever, so only the caller's thread reads it.
+            # A pipe can block its reader for ever, so only the caller's thread reads it.
             number = threads if os.path.isfile(source) else 1
             yield from read_ahead(_read_file(source, reading), number)
         passed.add(place)
@@ -415,7 +411,7 @@ def _line(path: str, name: str, text: str, reading: SourceOptions) -> bytes:
 
 
 def _read_file(path: str, reading: SourceOptions, kind: str | None = None) -> Found:
-    """Return what a file or a stream holds, `kind` if that is given."""
+    """Yield the records of a file or a stream; `kind`: its kind, if known."""
     name = valid_name(path)
     kind = kind_of(path, reading) if kind is None else kind
     if kind == formats.TEXT:
@@ -426,7 +422,7 @@ def _read_file(path: str, reading: SourceOptions, kind: str | None = None) -> Fo
 
 
 def _records(path: str, name: str, kind: str, reading: SourceOptions) -> Found:
-    """Yield the records of a file or a stream; `kind`: of what, or `UNDECIDED`."""
+    """Yield the records of a file or a stream of a `kind`, which may be `UNDECIDED`."""
     if kind in formats.ROWS and not is_stream(path):
         yield from read_rows(path, name, reading)
         return
@@ -443,7 +439,7 @@ def _records(path: str, name: str, kind: str, reading: SourceOptions) -> Found:
 
 
 def _guarded(name: str, found: Found) -> Found:
-    """Yield what was found, and at last a problem if the rest of the source is unreadable."""
+    """Yield all of `found`, then a problem if the rest of the source is unreadable."""
     try:
         yield from found
     except FieldError:
@@ -453,10 +449,10 @@ def _guarded(name: str, found: Found) -> Found:
 
 
 def _record_files(folder: str) -> list[str]:
-    """Return the files of a folder, sorted, if all that are visible hold records; otherwise none.
+    """Return the sorted files of a folder if all visible files hold records; otherwise none.
 
-    Files that end in .json count as such only beside the mark that Spark leaves: other programs
-    write a document to each.
+    A .json file counts as records only next to Spark's mark `_SUCCESS`: other programs write one
+    document per .json file.
     """
     if not os.path.isdir(folder) or is_database(folder):
         return []
@@ -476,16 +472,16 @@ def _record_files(folder: str) -> list[str]:
 
 
 def _leave_out(folder: str, paths: list[str]) -> None:
-    """Count what is left out of a folder."""
+    """Count skipped entries of a folder."""
     if paths:
         count, name = LEFT_OUT.get(folder, (0, os.path.basename(paths[0])))
         LEFT_OUT[folder] = count + len(paths), name
 
 
 def _entries(folder: str, *, has_links: bool) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return path and kind of each visible entry of a folder except links, from the last on.
+    """Return path and kind of each visible entry of a folder, descending, and skipped paths.
 
-    Also returns the paths of the others.  `has_links`: see `walk`.
+    Links are in neither list, except as `has_links` says, see `walk`.
     """
     with os.scandir(folder) as entries:
         every = [
@@ -499,7 +495,7 @@ def _entries(folder: str, *, has_links: bool) -> tuple[list[tuple[str, str]], li
 
 
 def _kind(entry: os.DirEntry[str]) -> str:
-    """Return what an entry is, nothing for what is left out."""
+    """Return the kind of an entry; an empty string means that it is skipped."""
     if ASIDE.fullmatch(entry.name):
         return ""
     if entry.is_dir(follow_symlinks=False):
@@ -508,7 +504,7 @@ def _kind(entry: os.DirEntry[str]) -> str:
 
 
 def _exists(source: str) -> bool:
-    """Return whether something has this name; InputError if this user may not know."""
+    """Return whether a source exists; InputError if this user is not permitted to look."""
     try:
         os.lstat(source)
     except PermissionError as error:
@@ -521,16 +517,16 @@ def _exists(source: str) -> bool:
 
 
 def _records_ending(name: str) -> str:
-    """Return how the name of a file of records ends; nothing for others, and for .json.
+    """Return the ending of the name of a record file; an empty string for any other file.
 
-    A file that ends in .json is as often one document.
+    That includes .json, since such a file is often one document.
     """
     stem, ending = os.path.splitext(formats.unpacked(name))
     return name[len(stem) :] if ending in formats.ENDINGS and ending != ".json" else ""
 
 
 def check_name(source: str, reading: SourceOptions) -> None:
-    """Raise InputError for a file whose name says that no reader here takes it."""
+    """Raise InputError for a file whose ending no reader supports."""
     inner, ending = os.path.splitext(source.lower())
     is_other = formats.named(inner) and not (formats.named(source) or reading.format)
     if not is_other and ending not in formats.UNREADABLE:
@@ -550,7 +546,7 @@ def is_stream(source: str) -> bool:
 
 
 def stream_of(source: str) -> object:
-    """Return what all names of one stream have in common, such as - and /dev/stdin."""
+    """Return a key that all names of one stream share, such as - and /dev/stdin."""
     try:
         found = os.fstat(0) if source == formats.STANDARD_INPUT else os.stat(source)
     except OSError:
@@ -559,9 +555,9 @@ def stream_of(source: str) -> object:
 
 
 def kind_of(source: str, reading: SourceOptions) -> str:
-    """Return what a source that is no folder holds; `UNDECIDED` for a stream that must be opened.
+    """Return the kind of a file or stream; `UNDECIDED` for a stream that must be opened.
 
-    A stream is not opened here, because what is read of it would be lost.
+    A stream is not opened here, because the bytes read from it would be lost.
     """
     known = formats.named(source) or reading.format
     if known or is_stream(source):
@@ -573,8 +569,8 @@ def kind_of(source: str, reading: SourceOptions) -> str:
                 kind if kind not in formats.ROWS or content.is_plain(stream) else formats.UNDECIDED
             )
     except content.CONTENT_ERRORS as error:
-        content.explained(error)  # raises what is no fault of the source
-        return formats.TEXT  # and whoever reads it says what is wrong
+        content.explained(error)  # raises an error that is not the fault of the source
+        return formats.TEXT  # whose reader reports what is wrong
 
 
 def holds_records(source: str, reading: SourceOptions) -> bool:
@@ -601,9 +597,9 @@ def read_one(path: str, reading: SourceOptions) -> str:
 
 
 def stream_kind(stream: io.BufferedReader, name: str, reading: SourceOptions) -> str:
-    """Return what an open stream holds, by its first bytes, none of which are lost.
+    """Return the kind of an open stream by its first bytes, which are not consumed.
 
-    Raises OptionError if they do not say it, and InputError for binary content.
+    Raises OptionError if they do not show it, and InputError for binary content.
     """
     kind = _sniffed(stream, reading, is_named=None)
     if kind:
@@ -622,8 +618,8 @@ def stream_kind(stream: io.BufferedReader, name: str, reading: SourceOptions) ->
 def _sniffed(stream: io.BufferedReader, reading: SourceOptions, *, is_named: bool | None) -> str:
     """Return the kind that the first bytes show.
 
-    `is_named`: whether the name of a file has an ending, which then is not known; None for a
-    stream, whose kind stays `UNDECIDED` where a file is a document.
+    `is_named`: whether the name of a file has an (unknown) ending; None for a stream, which is
+    `UNDECIDED` where a file would be one document.
     """
     head = stream.peek(content.SNIFFED_BYTES)
     if head.startswith(content.PARQUET_MAGIC):
@@ -651,7 +647,7 @@ def _sniffed(stream: io.BufferedReader, reading: SourceOptions, *, is_named: boo
             return formats.JSON
     usual = formats.UNDECIDED if is_named is None else formats.TEXT
     if reading.digits:
-        usual = formats.LINES  # a hash in each
+        usual = formats.LINES  # one hash in each
     return next((kind for kind in formats.DELIMITERS if _is_table(whole, kind, reading)), usual)
 
 
@@ -663,7 +659,7 @@ def _decoded(head: bytes, encoding: str) -> str:
 
 
 def _objects(texts: Iterable[str], *, is_whole: bool) -> list[Any]:
-    """Return the JSON objects with which texts begin; `is_whole`: and with which they end."""
+    """Return the JSON objects at the start of texts; `is_whole`: only those without a rest."""
     found = []
     for text in map(str.strip, texts):
         with suppress(ValueError, RecursionError):
@@ -674,7 +670,7 @@ def _objects(texts: Iterable[str], *, is_whole: bool) -> list[Any]:
 
 
 def _is_table(text: str, kind: str, reading: SourceOptions) -> bool:
-    """Return whether the first row names the field with the text, and the next rows fit it."""
+    """Return whether the first row names the text field, and the next rows fit the first."""
     delimiter = (kind == formats.CSV and reading.delimiter) or formats.DELIMITERS[kind]
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:

@@ -1,7 +1,7 @@
-"""Survivors: the input without duplicates, written in the format of the file of -o.
+"""Survivors: writes the input without duplicates, in the format of the output of -o.
 
-What is written is given as pieces: where the documents lie.  JSON lines and lists of paths are
-copied byte for byte.  For a table the pieces are read twice, since it needs its columns first.
+The documents to write are given as pieces of files.  JSON lines and lists of paths are copied byte
+for byte.  For a table the pieces are read twice, since its columns must be known first.
 """
 
 import errno
@@ -31,10 +31,10 @@ NUL = b"\0"
 
 
 class KeptPlaces(Protocol):
-    """Yields where documents lie, in their order; each call begins with the first again."""
+    """A function that yields the pieces of documents in order; each call begins again."""
 
     def __call__(self, *, source: int | None = None) -> Iterator[Piece]:
-        """Yield those of one source, by its number, or those of all sources."""
+        """Yield the pieces of all sources, or of one source, given by its number."""
 
 
 def keep_format(
@@ -42,7 +42,7 @@ def keep_format(
 ) -> formats.Format:
     """Return the format of the survivors; raise OptionError if the sources do not fit it.
 
-    `staying`: files and folders that no survivors replace, see `check_staying`.
+    `staying`: files and folders that survivors must not replace, see `check_staying`.
     """
     records = [source for source in sources if holds_records(source, reading)]
     if output == formats.STANDARD_OUTPUT:
@@ -78,7 +78,7 @@ def keep_format(
 
 
 class SurvivorOutput:
-    """The output of -o in the making, which takes the documents to keep in the order of the input.
+    """The output of -o, which takes the documents to keep, in the order of the input.
 
     A line is a JSON object, or the path of a file.
     """
@@ -91,10 +91,10 @@ class SurvivorOutput:
         *,
         has_links: bool = False,
     ) -> None:
-        """Fill `target` with documents that were read as `reading` says.
+        """Write documents that were read with `reading` into `target`.
 
-        Without a target it only says which source a document is from.  `has_links`: link files into
-        a folder, and do not copy them.
+        Without a target, only `numbers` can be used.  `has_links`: link files into a folder instead
+        of copying them.
         """
         self.target = target
         self.sources = sources
@@ -107,11 +107,11 @@ class SurvivorOutput:
 
     @property
     def folder(self) -> str | None:
-        """The folder where lines wait to be written; None for that of temporary files."""
+        """The folder for lines to be written later; None for the folder of temporary files."""
         return self.target.folder if self.target else None
 
     def numbers(self, names: Sequence[str]) -> I64:
-        """Return the number of the source that readers call by each name, -1 for another name."""
+        """Return the number of the source that each name means, -1 for an unknown name."""
         if names and names.count(names[0]) == len(names):
             return np.full(len(names), self._numbers.get(names[0], -1), np.int64)
         found = (self._numbers.get(name, -1) for name in names)
@@ -128,7 +128,7 @@ class SurvivorOutput:
             self._write(target, pieces, self.sources)
 
     def spare_source(self) -> None:
-        """Keep the source that the output replaces, if it does, under a name of its own."""
+        """Keep any source that the output replaces, under another name."""
         self.target.is_sparing = self.target.is_source
 
     def finish(self) -> None:
@@ -214,7 +214,7 @@ def _holds_rows(source: str) -> bool:
 
 
 def _copy(stream: IO[bytes], descriptor: int, pieces: Iterator[Piece]) -> None:
-    """Write the lines of pieces into a file, those of JSON lines by several threads."""
+    """Write the lines of pieces into a file; several threads copy JSON lines."""
     threads = thread_count()
     for piece in pieces:
         if isinstance(piece, RowRange) or piece.table is not None or piece.is_waiting:
@@ -225,7 +225,7 @@ def _copy(stream: IO[bytes], descriptor: int, pieces: Iterator[Piece]) -> None:
 
 
 def _contents(pieces: Iterator[Piece]) -> Iterator[bytes]:
-    """Yield the lines of pieces, many at a time; a row of a table becomes a JSON line."""
+    """Yield the lines of pieces in large blocks; a row of a table becomes a JSON line."""
     for piece in pieces:
         if isinstance(piece, RowRange):
             for batch in chosen_rows(piece):
@@ -239,7 +239,7 @@ def _contents(pieces: Iterator[Piece]) -> Iterator[bytes]:
 
 
 def _written_line(line: bytes) -> bytes:
-    """Return a waiting line as it is written; few have one of these words."""
+    """Return a waiting line without NaN and infinite numbers, which few lines have."""
     return as_line(table_file.loaded(line)) + LINE_FEED if may_have_odd_numbers(line) else line
 
 
@@ -254,10 +254,10 @@ def all_rows(pieces: Iterator[Piece]) -> Iterator[Row]:
 
 
 def _shards(sources: Sequence[str]) -> dict[str, str]:
-    """Return the path of the file of each source in a folder of outputs.
+    """Return the path of the output of each source in the output folder.
 
-    It is the path of the source below the folder that all sources share; `.jsonl` is added to the
-    name of what is never written.
+    It is the path of the source below the folder that all sources share.  `.jsonl` is added to the
+    name if its format is never written.
     """
     places = {each: os.path.abspath(each.replace("://", "/")) for each in sources}
     shared = os.path.commonpath([os.path.dirname(place) for place in places.values()])
@@ -265,14 +265,14 @@ def _shards(sources: Sequence[str]) -> dict[str, str]:
 
 
 def _named(path: str) -> str:
-    """Return the path of the output for a source with this path."""
+    """Return the path of the output for a source with `path`."""
     stop = len(formats.unpacked(path))
     is_other = formats.named(path) in formats.READ_ONLY
     return f"{path[:stop]}.jsonl{path[stop:]}" if is_other else path
 
 
 def _check_shards(output: str, sources: Sequence[str]) -> list[str]:
-    """Return the places of the files of sources in a folder.
+    """Return the places of the outputs of sources in a folder.
 
     Raises OptionError unless each source can have a file of its name there.
     """
@@ -285,8 +285,8 @@ def _check_shards(output: str, sources: Sequence[str]) -> list[str]:
     places = [os.path.join(output, name) for name in shards.values()]
     for place in places:
         formats.output_format(place, f"{output}: the name of each source")
-    # What earlier runs of these sources left, complete or not, may be replaced; what else is there
-    # beside a whole result of theirs came later, and stays.
+    # Output of earlier runs of these sources, complete or not, may be overwritten.  If that output
+    # is complete, any other file came later and is kept.
     names = {name.partition("/")[0] for name in shards.values()}
     others = set(os.listdir(output)) if os.path.isdir(output) else set()
     others = {each for each in others if each.partition(BEFORE)[0] not in names}
@@ -313,7 +313,7 @@ def _check_folder(output: str, sources: Sequence[str]) -> None:
 
 
 def _shared_folder(sources: Sequence[str]) -> str | None:
-    """Return the folder under which files keep their paths, because some have one name; or None."""
+    """Return the folder below which files keep their paths if some share a name, else None."""
     places = set(map(os.path.abspath, sources))
     if len(set(map(os.path.basename, places))) == len(places) or any(map(os.path.isdir, places)):
         return None

@@ -1,10 +1,9 @@
-"""Table files: writes rows, objects with fields, as JSON lines, CSV, TSV, Parquet or Arrow.
+"""Table files: writes rows (objects with fields) as JSON lines, CSV, TSV, Parquet or Arrow.
 
 The rows are read twice where the columns must be known before the first row is written.
 
-Rows of another Parquet or Arrow file are given by their numbers, filtered a row group at a time, in
-several threads, and copied with the schema of that file.  A column whose values have several kinds
-becomes text.
+Rows of another Parquet or Arrow file are given by number and copied with the schema of that file.
+A column whose values have several kinds becomes text.
 """
 
 import csv
@@ -28,10 +27,10 @@ from simdb.files.pieces import CsvHead, Lines, Piece, RowRange, contents, split_
 from simdb.files.row_files import chosen_rows, schema_of
 from simdb.files.rows import Row, as_line, as_text, text_form
 
-# What each duplicate of a group has of it.
+# Fields of a group that are repeated in the row of each duplicate.
 GROUP_FIELDS = ("representative", "reference", "size")
 
-# Values for which JSON has a form.
+# Types of values that JSON can express.
 OF_JSON = (str, bool, int, float, list, tuple, dict)
 
 RowSource = Callable[[], Iterator[Row]]
@@ -41,7 +40,7 @@ WRITERS = {
     formats.ARROW: ("pyarrow.ipc", "new_file"),
     formats.ARROW_STREAM: ("pyarrow.ipc", "new_stream"),
 }
-# A row group is written when it has so many rows or bytes.
+# A row group is written when it reaches one of these sizes.
 GROUP_ROWS = 1 << 17
 GROUP_BYTES = 1 << 25
 
@@ -51,9 +50,9 @@ Parts = Callable[[], Iterator[Part]]
 
 
 def write_results(rows: Iterable[Row], target: Target | None, columns: Sequence[str]) -> None:
-    """Write the result rows of `simdb dedup`: JSON lines as they are, a table by duplicates.
+    """Write the result rows of `simdb dedup` as JSON lines, or a table with one row per duplicate.
 
-    `columns`: those of a row of the table.
+    `columns`: columns of the table.
     """
     if target is None:
         return
@@ -67,7 +66,7 @@ def write_rows(
 ) -> None:
     """Write all rows in the format of the target; `rows()` begins with the first row again.
 
-    `columns`: of a table without rows.  `given`: see `write_separated`.
+    `columns`: columns of a table without rows.  `given`: see `write_separated`.
     """
     kind, stream = target.form.kind, target.stream
     if stream is None:
@@ -89,11 +88,11 @@ def write_separated(
     columns: Iterable[str],
     given: Mapping[str, str | None],
 ) -> int:
-    """Write rows as CSV, with the columns of all rows in order of appearance; return their number.
+    """Write rows as CSV, with all their columns in order of appearance; return the number of rows.
 
-    A value that is no text or date is written as JSON, a missing one or null as an empty cell.
-    Without rows, the header names the `columns`.  `given`: what the header calls a field that has
-    another name in rows; without names, there is no header.
+    A missing value or null is written as an empty cell, other values as by `text_of`.  Without
+    rows, the header names the `columns`.  `given`: names in the header that differ from the field
+    names in rows; if all of them are None, there is no header.
     """
     found: dict[str, None] = {}
     for row in rows():
@@ -133,7 +132,7 @@ def write_cells(columns: Sequence[str], rows: Iterable[Sequence[Any]], target: T
 
 
 def write_batches(reader: Any, target: Target) -> None:
-    """Write the record batches of a reader of pyarrow as a file of Parquet or Arrow."""
+    """Write the record batches of a pyarrow reader as a Parquet or Arrow file."""
     with _typed_writer(target.form.kind, target.stream, reader.schema) as writer:
         for batch in reader:
             writer.write(batch)
@@ -141,15 +140,15 @@ def write_batches(reader: Any, target: Target) -> None:
 
 
 def _typed_writer(kind: str, stream: IO[bytes] | None, schema: Any) -> Any:
-    """Return a writer of pyarrow for Parquet or, as `kind` says, for Arrow."""
+    """Return a pyarrow writer for Parquet or Arrow, as `kind` says."""
     module, name = WRITERS[kind]
     return getattr(load_arrow(f"writing {kind.capitalize()}", module), name)(stream, schema)
 
 
 def shared_table(pieces: Iterable[Piece], delimiter: str) -> CsvHead | None:
-    """Return the CSV file of the first piece of one; None unless all rows fit below its first row.
+    """Return the head of the first CSV file among pieces; None unless all rows fit below it.
 
-    They do if they have its columns, and it has the `delimiter` of the output.
+    They fit if they have its columns, and it has the `delimiter` of the output.
     """
     table: CsvHead | None = None
     spooled: list[Lines] = []
@@ -169,7 +168,7 @@ def shared_table(pieces: Iterable[Piece], delimiter: str) -> CsvHead | None:
 
 
 def copy_rows(pieces: Iterable[Piece], table: CsvHead, stream: IO[bytes]) -> None:
-    """Write all rows below the first row of `table`, whose columns they have."""
+    """Write the header of `table`, then all rows, which have its columns."""
     stream.write(table.header)
     for piece in pieces:
         assert isinstance(piece, Lines), "a row of a Parquet file has other columns"
@@ -208,7 +207,7 @@ def loaded(line: bytes) -> Row:
 
 def row_writer(lines: TextIO, delimiter: str) -> Any:
     """Return a writer of the standard library whose rows end with a line feed."""
-    # It quotes a cell with a return only if that is in the end of its rows.
+    # It quotes a cell with a carriage return only if that is part of its line ends.
     return csv.writer(_LineFeeds(lines), delimiter=delimiter, lineterminator="\r\n")
 
 
@@ -241,10 +240,10 @@ def write_parquet(
     *,
     kind: str = formats.PARQUET,
 ) -> int:
-    """Write all parts as a file of Parquet or, as `kind` says, of Arrow; return the number of rows.
+    """Write all parts as a Parquet or Arrow file, as `kind` says; return the number of rows.
 
-    `parts()` begins with the first part again.  Without any part the columns are those of such
-    files, the `sources`, or `names`, which hold text.
+    `parts()` begins with the first part again.  Without parts, the columns are those of the files
+    `sources` or, without these, columns of text with `names`.
     """
     arrow = load_arrow(f"writing {kind.capitalize()}")
     columns = _FileColumns(arrow)
@@ -255,7 +254,7 @@ def write_parquet(
             columns.add_rows(some)
     if not columns.types:
         for path in sources:
-            with suppress(arrow.ArrowException, OSError):  # those that cannot be read have none
+            with suppress(arrow.ArrowException, OSError):  # an unreadable file adds none
                 columns.add_schema(schema_of(path))
     if not columns.types:
         columns.types = dict.fromkeys(names, arrow.string())
@@ -284,14 +283,14 @@ class _FileColumns:
         self.mixed: set[str] = set()
 
     def add_schema(self, schema: Any) -> None:
-        """Take the columns of another file."""
+        """Add the columns of another file."""
         if not self._schemas or not self._schemas[-1].equals(schema):
             self._schemas.append(schema)
         for name, kind in zip(distinct(schema.names), schema.types, strict=True):
             self._merge(name, kind)
 
     def add_rows(self, rows: Sequence[Row]) -> None:
-        """Take the columns of some rows."""
+        """Add the columns of some rows."""
         self._has_rows = True
         for name in dict.fromkeys(name for row in rows for name in row):
             try:
@@ -303,13 +302,13 @@ class _FileColumns:
             self._merge(name, None if found is None or _is_hollow(found) else found)
 
     def schema(self) -> Any:
-        """Return the schema: that of the other files, if all rows are theirs and it is one."""
+        """Return the schema: the one schema of the other files, if all rows come from them."""
         if len(self._schemas) == 1 and not self._has_rows:
             return self._schemas[0]
         return self._arrow.schema(list(self.types.items()))
 
     def _merge(self, name: str, kind: Any) -> None:
-        """Make the column `name` wide enough for a type; None for values of several kinds."""
+        """Widen the column `name` to hold a type too; None means values of several kinds."""
         known = self.types.get(name, kind)
         if kind is not None and name not in self.mixed:
             fields = [self._arrow.schema([(name, each)]) for each in (known, kind)]
@@ -363,7 +362,7 @@ def _batches(parts: Iterator[Part], columns: _FileColumns) -> Iterator[Any]:
 
 
 def _grouped(parts: Iterator[Part]) -> Iterator[list[Row] | RowRange]:
-    """Yield consecutive rows of one file as one range, and other rows some at a time."""
+    """Yield consecutive rows of one file as one range, and other rows in portions."""
     every: Iterator[Iterable[Row | RowRange]] = (
         rows_of(each) if isinstance(each, Lines) else [each] for each in parts
     )
@@ -403,12 +402,12 @@ def _is_hollow(kind: Any) -> bool:
 
 
 def _encodable(value: Any) -> Any:
-    """Return text without halves of characters; other values as they are."""
+    """Escape lone surrogates in a text; return other values unchanged."""
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 class _LineFeeds:
-    """A text stream that takes rows, and gives each a line feed for its end."""
+    """A text stream of rows that ends each row with a line feed alone."""
 
     def __init__(self, lines: TextIO) -> None:
         self._lines = lines

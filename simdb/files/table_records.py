@@ -1,15 +1,14 @@
 """Table records: reads the rows of CSV and TSV files as batches of records.
 
-pyarrow parses blocks of rows, in any thread and without the interpreter lock.  What it refuses, or
-might treat otherwise than the standard library does, is left to that: the block is then halved
-until few rows are left, which are read one by one.  So are tables in another encoding than UTF-8 or
-with fields that are needed, and all tables without pyarrow, which takes more than twice as long.
-Both ways give the same documents and the same messages.  A bad row becomes an `InputProblem`, and
-reading goes on.
+pyarrow parses blocks of rows, in any thread and without the interpreter lock.  A block is halved if
+pyarrow refuses it or might read it unlike the standard library.  When few rows are left, the
+standard library reads them one by one.  It also reads whole tables that are not UTF-8 or whose
+other fields are needed, and all tables without pyarrow, which takes more than twice the time.  Both
+give the same documents and messages.  A bad row becomes an `InputProblem`, and reading goes on.
 
-A quote opens a quoted text if it follows a delimiter or the end of a line, and the next one closes
-it unless it is doubled; any other quote stands for itself.  So the places of the quotes tell, from
-the start of the file on, where a row can end, and files are cut into blocks of whole rows there.
+A quote opens a quoted text if it follows a delimiter or the end of a line, and the next quote
+closes it unless it is doubled.  Any other quote is an ordinary character.  So the quotes, from the
+start of the file on, show where a row can end; there files are cut into blocks of whole rows.
 """
 
 import csv
@@ -48,7 +47,7 @@ from simdb.files.records import (
 # One field can hold a long text; the default limit of the csv module is 128 KiB.
 csv.field_size_limit(DOCUMENT_BYTES_MAX)
 PURPOSE = "reading CSV"
-# Rows of so many bytes are not tried again when they were refused together.
+# A refused block of at most this size is not halved.
 REFUSED_BYTES = 1 << 14
 BYTE_ORDER_MARK = MARK.encode()
 QUOTE, LINE_FEED, RETURN = b'"\n\r'
@@ -57,9 +56,9 @@ QUOTE, LINE_FEED, RETURN = b'"\n\r'
 def read_table(
     stream: io.BufferedReader, name: str, reading: SourceOptions, *, delimiter: str
 ) -> Found:
-    """Yield the records of a stream of CSV; its first row names the fields, or they are 1, 2, ..
+    """Yield the records of a CSV stream; its first row names the fields, or they are 1, 2, ..
 
-    `delimiter`: the usual one, if `reading` has none.
+    `delimiter`: delimiter if `reading` has none.
     """
     delimiter = reading.delimiter or delimiter
     is_in_blocks = not reading.is_by_record and has_arrow()
@@ -89,13 +88,13 @@ def read_table(
 
 
 def _table(stream: io.BufferedReader, reading: SourceOptions, delimiter: str) -> CsvHead | None:
-    """Return the first row of a stream; None if it is not UTF-8 or not near.  Consume nothing."""
+    """Return the first row of a stream, unconsumed; None if it is not UTF-8 or too long."""
     if reading.encoding not in ("utf-8", "utf-8-sig"):
         return None
     peeked = stream.peek()
     content = peeked.removeprefix(BYTE_ORDER_MARK)
     header = first_row(content, delimiter)
-    # The standard library ends a row at a lone return.
+    # The standard library ends a row at a lone carriage return.
     if b"\0" in header or b"\r" in header.removesuffix(b"\n").removesuffix(b"\r"):
         return None
     try:
@@ -110,14 +109,14 @@ def _table(stream: io.BufferedReader, reading: SourceOptions, delimiter: str) ->
 
 
 def numbered(row: Sequence[str]) -> tuple[str, ...]:
-    """Return what fields without a header are called: 1, 2, .."""
+    """Return the names of fields without a header: 1, 2, .."""
     return tuple(map(str, range(1, len(row) + 1)))
 
 
 class BlockRows(NamedTuple):
-    """The rows of a block that are not empty: where they start and stop, and their lines.
+    """The rows of a block that are not empty: their starts, stops and lines.
 
-    `lines`: how many lines of the block are before each row.
+    `lines`: number of lines of the block before each row.
     """
 
     starts: I64
@@ -126,10 +125,10 @@ class BlockRows(NamedTuple):
 
 
 class TableParser:
-    """Parses blocks of whole rows by pyarrow; several threads may use one."""
+    """A parser of blocks of whole rows with pyarrow; several threads may share it."""
 
     def __init__(self, header: Sequence[str], reading: SourceOptions, delimiter: str) -> None:
-        """Read the columns that `reading` names; there is one with the texts."""
+        """Read the columns that `reading` names, which include a text column."""
         self._arrow = load_arrow(PURPOSE)
         text, self._id, *_ = reading.asked
         assert text is not None, "without texts, records are parsed one by one"
@@ -141,13 +140,13 @@ class TableParser:
 
     def parts(self, content: bytes, quotes: I64 | None) -> Iterator[Part]:
         """Yield the parts of a block whose quoted texts are known, see `quoted`."""
-        if quotes is None:  # one is not closed
+        if quotes is None:  # a text is not closed
             yield content, None
         else:
             yield from self._parts(content, rows_of(content, quotes))
 
     def _parts(self, content: bytes, rows: BlockRows) -> Iterator[Part]:
-        """Yield the block, or if it is refused its halves, so that a bad row has few neighbours."""
+        """Yield the block, or its halves if refused, so that a bad row slows few other rows."""
         columns = self._columns(content, rows)
         half = len(rows.starts) // 2
         if columns is not None or len(content) <= REFUSED_BYTES or not half:
@@ -163,13 +162,13 @@ class TableParser:
         """Return the columns of a part, see `Part`; None if it must be read row by row."""
         if not len(rows.starts) or b"\0" in content or not kernel.is_utf8(content):
             return None
-        # The standard library ends a row at a lone return, and counts it as a line.
+        # The standard library ends a row at a lone carriage return, and counts it as a line.
         if b"\r" in content and content.count(b"\r") != content.count(b"\r\n"):
             return None
         return self.batch(content, rows.stops - rows.starts, rows.lines, rows.starts)
 
     def texts(self, block: bytes, count: int) -> TextColumn | None:
-        """Return the texts of `count` lines or rows; None unless each of them has one."""
+        """Return the texts of `count` lines or rows; None unless each has one."""
         table = self.table(block, self._text)
         found = None if table is None else self._column(table)
         if found is None or len(found) != count:
@@ -179,7 +178,7 @@ class TableParser:
     def batch(self, block: bytes, sizes: I64, positions: I64, origins: I64) -> Batch | None:
         """Return the columns of a block, see `Part`; None if it must be read record by record.
 
-        Each line or row has a text or a null that is kept, and one of them has a text.
+        The columns have a text or a kept null for each line or row, and at least one text.
         """
         table = self.table(block, self._text, self._id)
         texts = None if table is None else self._column(table)
@@ -187,7 +186,7 @@ class TableParser:
             return None
         nulls = texts.lengths < 0
         has_nulls = bool(nulls.any())
-        # pyarrow does not tell a null from a field that is not there.
+        # pyarrow does not distinguish a null from a missing field.
         if has_nulls and (not self._keeps_nulls or nulls.all()):
             return None
         return Batch(
@@ -204,13 +203,13 @@ class TableParser:
         wanted = {name for each in fields for name in each.tops}
         names = [name for name in self._names if name in wanted]
         if block.startswith(BYTE_ORDER_MARK):
-            # The mark belongs to a cell.  An empty line is no row, and keeps pyarrow from it.
+            # The mark belongs to a cell.  An empty line, which is no row, makes pyarrow keep it.
             block = b"\n" + block
         kind = self._arrow.large_string()
         try:
             return self._csv.read_csv(
                 self._arrow.BufferReader(block),
-                # One block, so that nobody else looks for the ends of its rows.
+                # One block, so that pyarrow does not look for the ends of its rows.
                 read_options=self._csv.ReadOptions(
                     use_threads=False, block_size=len(block) + 1, column_names=self._names
                 ),
@@ -228,12 +227,12 @@ class TableParser:
 
 @dataclass(slots=True, kw_only=True)
 class _Table(BlockReader):
-    """The blocks of one table."""
+    """A reader of the blocks of one table."""
 
     table: CsvHead
 
     def rows(self, stream: io.BufferedReader) -> Found:
-        """Yield what the stream holds after its first row."""
+        """Yield the records of a stream after its first row."""
         start = len(stream.read(self.table.start))
         size, piece, threads = reading_sizes(stream, self.reading)
         lines = blocks(stream.read1, size, piece, start=start, is_ended=False)
@@ -257,20 +256,20 @@ class _Table(BlockReader):
 
 
 class _Rows:
-    """The rows of lines, as the standard library reads them.
+    """A reader of the rows in lines, with the standard library.
 
-    `line`: the number of the first line of the last row that was read.
+    `line`: number of the first line of the last row read.
     """
 
     def __init__(self, lines: Iterable[str], delimiter: str, first: int = 1) -> None:
-        """`first`: the number of the first line."""
+        """Read `lines`, of which the first has the number `first`."""
         self._rows = csv.reader(self._counted(lines), delimiter=delimiter)
         self._first = self.line = first
         self._size = 0
         self._is_over = False
 
     def next(self) -> list[str] | None:
-        """Return the next row, None at the end; InputError if it is no valid one."""
+        """Return the next row, None at the end; InputError if it is invalid."""
         self.line, self._size = self._first + self._rows.line_num, 0
         try:
             return next(self._rows, None)
@@ -284,7 +283,7 @@ class _Rows:
         name: str,
         held: list[str] | None = None,
     ) -> Iterator[Record | InputProblem]:
-        """Yield a record for each row that is not empty; `held`: the one that was read last."""
+        """Yield a record for each row that is not empty; `held`: a row read before."""
         header = distinct(header)
         while True:
             try:
@@ -300,7 +299,7 @@ class _Rows:
         self, row: list[str], header: Sequence[str], reading: SourceOptions, name: str
     ) -> Record:
         """Return a row as a record."""
-        if self._is_over:  # a row that was closed asks for no line after its last one
+        if self._is_over:  # only an open quote asks for more lines
             raise InputError("a quote in the row is never closed; close it")
         if self._size > DOCUMENT_BYTES_MAX:
             limit = DOCUMENT_BYTES_MAX >> 20
@@ -330,9 +329,9 @@ class TableBlocks:
         self.rest: Iterator[bytes] = iter(())
 
     def __iter__(self) -> Iterator[tuple[int, bytes, I64 | None]]:
-        """Yield where each block starts, its bytes and its quoted texts, None if one is not closed.
+        """Yield the start, the bytes and the quotes of each block; None if a text is not closed.
 
-        If no row ends for very long, stop, and leave all else to `rest`.
+        If a row is longer than a document may be, stop and leave it and later bytes to `rest`.
         """
         held, start = b"", 0
         for first, piece in self._source:
@@ -354,9 +353,9 @@ class TableBlocks:
 
 
 def quoted(content: bytes, delimiter: str) -> I64:
-    """Return where quoted texts open and close, in turn; `content` begins with a row.
+    """Return the places where quoted texts open and close, in turn; `content` begins with a row.
 
-    A doubled quote can be in it, too, as the end of a text and the start of the next one.
+    A doubled quote may be included, as the end of a text and the start of the next one.
     """
     codes = np.frombuffer(content, np.uint8)
     quotes = np.flatnonzero(codes == QUOTE)
@@ -380,7 +379,7 @@ def rows_of(content: bytes, quotes: I64) -> BlockRows:
     feeds = np.flatnonzero(codes == LINE_FEED)
     numbers = np.arange(len(feeds))
     if len(quotes):
-        # What is between the line feeds has an even number of quotes if no text is open.
+        # No quoted text is open at a line feed after an even number of quotes.
         is_end = np.searchsorted(quotes, feeds) % 2 == 0
         feeds, numbers = feeds[is_end], numbers[is_end]
     stops = feeds + 1
@@ -391,7 +390,7 @@ def rows_of(content: bytes, quotes: I64) -> BlockRows:
 
 
 def first_row(content: bytes, delimiter: str) -> bytes:
-    """Return the first row of `content` with its line feed; nothing if it does not end there."""
+    """Return the first row of `content` with its line feed; empty if the row does not end."""
     quotes = quoted(content, delimiter)
     feed = content.find(b"\n")
     while feed >= 0 and bisect_left(quotes, feed) % 2:
@@ -400,7 +399,7 @@ def first_row(content: bytes, delimiter: str) -> bytes:
 
 
 def _last_end(content: bytes, quotes: I64) -> int:
-    """Return where the last row ends that is whole; 0 if there is none."""
+    """Return the end of the last whole row; 0 if there is none."""
     place = len(content)
     while place:
         feed = content.rfind(b"\n", 0, place)
@@ -412,7 +411,7 @@ def _last_end(content: bytes, quotes: I64) -> int:
 
 
 def _one_by_one(quotes: I64, opens: Bools, is_double: list[bool]) -> I64:
-    """Return what `quoted` does where some quotes stand for themselves."""
+    """Return what `quoted` does if some quotes are ordinary characters."""
     openings = np.flatnonzero(opens).tolist()
     found: list[int] = []
     at = 0
