@@ -61,7 +61,7 @@ enum arrange_outcome {
 };
 
 /* Find the id of one ordinal: write it to `form` and the length of its stored form to `length`.
-    Segments are sorted and disjoint. */
+   Segments are sorted and disjoint. */
 enum arrange_outcome arrange_locate_one(const struct arrange_segment *segments,
                                         int64_t segment_count, int64_t ordinal,
                                         struct arrange_form *form, int64_t *length);

@@ -67,9 +67,9 @@ struct arrange_operations {
        keys ascend. */
     int64_t (*descent)(const uint64_t *keys, int64_t count);
 
-    /* Return the checksum of the entries of a table: the sum of all entries in any order.
-       An entry counts as key + (low + a * ordinal) * (high + b * ordinal).  The halves of its key
-       are low and high, a is ENTRY_SUM_LOW, b is ENTRY_SUM_HIGH.  The two factors are taken modulo
+    /* Return the checksum of the entries of a table: the sum of all entries in any order.  An entry
+       counts as key + (low + a * ordinal) * (high + b * ordinal).  Here low and high are the halves
+       of its key, a is ENTRY_SUM_LOW and b is ENTRY_SUM_HIGH.  The two factors are taken modulo
        2^32, everything else modulo 2^64.  The sum of two tables is the sum of their sums. */
     uint64_t (*entry_sum)(const uint64_t *keys, const uint32_t *ordinals, int64_t count);
 

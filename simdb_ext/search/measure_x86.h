@@ -26,8 +26,8 @@ static inline const uint64_t *line_of(const uint64_t *place)
 
 /* Bits are counted with a table of half bytes.  If keys must be very near, only their lower halves
    are compared at first: few other keys are near in them, and a register holds eight.  All ranges
-   that are compared together take the time of the longest. */ enum { HALVED_MAX = 7 }; /* distance
-   up to which few lower halves of random keys are near */
+   that are compared together take the time of the longest. */
+enum { HALVED_MAX = 7 }; /* distance up to which few lower halves of random keys are near */
 
 /* A mask of the keys of a block has 4 bits for each lane of a register, one bit for each group of
    eight keys.  This is the key of each lane within its group. */

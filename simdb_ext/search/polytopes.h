@@ -61,8 +61,8 @@ struct polytope_request {
     struct search_best *best; /* receives the matches of the only query; NULL: all are found */
 };
 
-/* Return the bytes of scratch memory of one search at a time.  It is aligned to 64 bytes, and
-   zeroed before the first search. */
+/* Return the bytes of scratch memory that one search at a time needs.  The memory is aligned to 64
+   bytes, and zeroed before the first search. */
 size_t search_polytopes_scratch(void);
 
 /* Find the matches of all queries; a match may be found twice.  With a forest, documents in the

@@ -191,9 +191,9 @@ static int64_t consistent(const uint64_t *keys, int permutations,
    can.
 
    In `consistent_sample`, rate * (step - shift + 1) is at most logarithm + rate.  So a is at least
-   c exp(-rate) / weight, where ln c is the cost.  The rate is made from a product, which is
-   exp(-rate).  Likewise c is minus the logarithm of another product, and so at least 1 - that
-   product. */
+   c exp(-rate) / weight, where ln c is the cost.  The factor exp(-rate) is the product of two
+   uniform numbers.  The factor c is minus the logarithm of another such product, and so at least
+   1 - that product. */
 static inline int consistent_may_win(uint64_t feature, uint64_t key, double bound)
 {
     uint64_t draw = mix_final(feature ^ key);

@@ -39,7 +39,7 @@ void parts_unfold(void);
 int64_t parts_find(const struct sketch_text *text, enum part_unit unit, int64_t *position,
                    struct part *found, int64_t room);
 
-/* Write a text without the parts whose flag is set to `rest`, which has the same width and room for
+/* Write to `rest` a text without the parts whose flag is set.  It has the same width and room for
    the whole text.  There is one flag for each of `count` parts.  The separator after a part is
    dropped with it, and the text ends as it did before.  Return the number of characters, or -1 if
    the text does not have `count` parts. */
