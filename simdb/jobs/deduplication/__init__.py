@@ -1,1 +1,1 @@
-"""Deduplication: the survivors of data of any kind, in one call."""
+"""Deduplication: removal of near-duplicates from data of any kind, in one call."""

@@ -1,12 +1,12 @@
-"""Alike: which documents of one run stay, by minima or by a temporary database.
+"""Alike: deduplication of the documents of one run, by minima or by a temporary database.
 
-Minima in bands say which documents may be alike, and their texts, or sketches of them, decide.
-Documents are kept as arrays: their minima, and what becomes of each; the texts are asked for where
-they are.  A database finds what minima do not: the cosine of weights, or distances of fingerprints.
+`Alike` finds candidates by minima in bands, and measures them by their texts or by sketches.  It
+holds arrays of minima and decisions; texts are read again from their source.  `ByDatabase` serves
+the measures that minima cannot find: the cosine of weights, and distances of fingerprints.
 
-A `Measure` says how similar the documents of pairs are, by their texts or by what their sketches
-say.  Those of the similarity `least` match; of pairs whose Jaccard similarity is at least `alike`,
-the share `recall` must be candidates; `counts` says what texts have decided, if they do.
+A `Measure` returns the similarities of pairs.  Pairs match from its similarity `least` on.  The
+share `recall` of the pairs with a Jaccard similarity of `alike` or more must be candidates.
+`counts` has the decisions of texts, None if estimates decide.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -47,31 +47,31 @@ from simdb.jobs.deduplication.question import Decided, DedupQuestion, TextSource
 from simdb.jobs.deduplication.stars import find_connected, find_stars
 from simdb.plan import Background, Banding
 
-# Of the pairs that are alike and should be candidates, minima may lose a hundredth of what
-# bands may lose, one in a million at most.
+# The comparison of minima may lose this share of the matches that bands may lose, and at most this
+# share of all matches.
 LOST_SHARE, LOST_MOST = 0.01, 1e-6
-CHANCE = 1 / 256  # that two minima of 8 bits are equal though those of 32 bits differ
-# The pairs compared by their minima at a time.
+CHANCE = 1 / 256  # that minima of 32 bits differ but their lowest 8 bits are equal
+# Pairs per batch when minima are compared.
 PART_PAIRS = 1 << 15
-# The documents stored by one commit, and those that go which are compared with those that stay at a
-# time.
+# Documents per commit.
 STORED_DOCUMENTS = 1 << 17
+# Removed documents per batch when their similarities are computed.
 COMPARED_DOCUMENTS = 1 << 14
-# An estimate is two standard deviations above the truth once in 44 times, so less similar pairs are
-# seldom matches.
+# An estimate is two standard deviations too high once in 44 times.  So a pair whose true similarity
+# is further below the threshold is seldom a match.
 CANDIDATE_DEVIATIONS = 2.0
-# The documents sketched at a time, and the pairs compared at a time.
+# Documents and pairs per batch when estimates are computed.
 SKETCHED_DOCUMENTS = 1 << 8
 COMPARED_PAIRS = 1 << 14
 
 
 class ByTexts:
-    """The exact similarities, by all features of the texts."""
+    """The measure by exact similarities, of all features of the texts."""
 
     def __init__(
         self, exact: sketching.ExactSimilarity, least: float, recall: float | None
     ) -> None:
-        """Count pairs as matches from `least` on; `recall`: the least share that is found."""
+        """Let pairs match from `least` on; `recall`: the least share of matches to find."""
         shares(similarity=least, recall=recall)
         self.least = self.alike = least
         self.recall = max(recall or 0.0, database.EXACT_RECALL)
@@ -81,7 +81,7 @@ class ByTexts:
         self._pairs = plain if self.lose is None else self._held
 
     def begin(self, count: int, texts: TextSource, threads: int) -> None:
-        """Take the texts of all documents, whose number is `count`."""
+        """Take the source of the texts of all `count` documents."""
         self._texts, self._threads, self._sizes = texts, threads, np.zeros(count)
 
     def similarities(self, left: U32, right: U32) -> F32:
@@ -97,22 +97,22 @@ class ByTexts:
         return None
 
     def sizes(self, positions: U32) -> F64:
-        """Return how many features documents have."""
+        """Return the number of features of each document."""
         some = np.sort(positions)
         self._sizes[some] = self._held.sizes(self._read, some, self._threads)
         return self._sizes[positions]
 
     def steps(self, left: U32, right: U32) -> I64:
-        """Return how similar documents are at least if right[i] may go for left[i], in steps.
+        """Return the least possible similarity of left[i] and right[i] if the first has the second.
 
-        1 is after `COMPARED_MINIMA` steps.
+        The unit is 1 / `COMPARED_MINIMA`, so that `COMPARED_MINIMA` is the similarity 1.
         """
         lose = self.lose or 0
         least = (self._sizes[right] - lose) / (self._sizes[left] + lose)
         return (COMPARED_MINIMA * least).clip(0, COMPARED_MINIMA).astype(np.int64)
 
     def lost(self, left: I64, right: I64, similarities: F32) -> I64:
-        """Return how many features of right[i], which goes for left[i], that one does not have."""
+        """Return the number of features of right[i], which is removed, that left[i] lacks."""
         return self._exact.lost(self._sizes[left], self._sizes[right], similarities)
 
     def _read(self, positions: U32) -> Sequence[Any]:
@@ -121,7 +121,7 @@ class ByTexts:
 
 
 class ByEstimates:
-    """What the sketches estimate; only documents that are compared are sketched, once each."""
+    """The measure by estimates of sketches; each document is sketched when first compared."""
 
     counts: Verification | None = None
 
@@ -132,7 +132,7 @@ class ByEstimates:
         similarity: float | None,
         recall: float | None,
     ) -> None:
-        """Count pairs as matches from the estimate `similarity` on; None: that of `options`."""
+        """Let pairs match from the estimate `similarity` on; None takes that of `options`."""
         shares(similarity=similarity, recall=recall)
         self._sketch, self._scale = options.sketch, options.scale
         self.least = options.similarity if similarity is None else similarity
@@ -140,14 +140,14 @@ class ByEstimates:
         estimate = self._scale.to_cosine(self.least)
         deviation = estimate_deviation(options, estimate)
         truth = max(estimate - CANDIDATE_DEVIATIONS * deviation, 0.01)
-        # Of two sets with the cosine c, one may hold the other; then they have this similarity.
+        # The least Jaccard similarity of sets with the cosine c is c^2: one set contains the other.
         self.alike = truth if options.is_minhash else truth**2
         self._sketcher = sketcher
 
     def begin(self, count: int, texts: TextSource, threads: int) -> None:
-        """Take the texts of all documents, whose number is `count`."""
+        """Take the source of the texts of all `count` documents."""
         self._texts, self._threads = texts, threads
-        # Memory that is not written takes no pages.
+        # Memory that is never written takes no pages.
         self._bits = np.zeros(count, np.uint64)
         self._vectors = np.zeros((count, self._sketch.vector_bytes), np.uint8)
         self._is_known = np.zeros(count, np.bool_)
@@ -166,11 +166,11 @@ class ByEstimates:
         return found
 
     def distances(self, left: I64, right: I64) -> I64 | None:
-        """Return the differing bits, or minima, of documents that were compared."""
+        """Return the number of differing bits, or minima, of compared documents."""
         return apart(self._sketch, self._bits, self._vectors, left, right).astype(np.int64)
 
     def _make(self, positions: I64) -> None:
-        """Sketch some documents."""
+        """Sketch the documents at the positions."""
 
         def sketch(start: int) -> tuple[I64, Sketches]:
             some = positions[start : start + SKETCHED_DOCUMENTS]
@@ -193,9 +193,9 @@ Measure: TypeAlias = ByTexts | ByEstimates
 
 
 def apart(sketch: TextSketch, bits: U64, vectors: U8, left: I64, right: I64) -> Array:
-    """Return the distances of documents, as a database measures them: uint8[n], or uint16[n].
+    """Return the distances of documents left[i] and right[i]: uint8[n] or uint16[n].
 
-    `bits` and `vectors`: the sketches of all documents; `left` and `right`: positions of some.
+    A database measures them in the same way.  `bits` and `vectors`: the sketches of all documents.
     """
     if isinstance(sketch, Minhash):
         return differing(_agreeing(sketch, vectors, left, right), sketch)
@@ -206,16 +206,16 @@ def apart(sketch: TextSketch, bits: U64, vectors: U8, left: I64, right: I64) -> 
 
 
 def _agreeing(sketch: Minhash, vectors: U8, left: I64 | U32, right: I64 | U32) -> F32:
-    """Return the similarities that signatures estimate."""
+    """Return the estimates of signatures for documents left[i] and right[i]."""
     bits = sketch.stored_bits
     one, other = (rows_of_minima(vectors[each], bits) for each in (left, right))
     return estimates(kernel.agreements(one, other, bits=min(bits, 8)), sketch)
 
 
 class Alike(ExitStack):
-    """The documents of one run, in the order in which they are added; `with` frees them."""
+    """The documents of one run, in the order of adding; `with` frees them."""
 
-    needs_texts = True  # `decide` asks for the texts of candidates
+    needs_texts = True  # `decide` needs the texts of candidates
 
     def __init__(self, options: Options, question: DedupQuestion) -> None:
         """Take features as `options` says, and decide by `question`."""
@@ -233,17 +233,17 @@ class Alike(ExitStack):
 
     @property
     def sketcher(self) -> sketching.AnySketcher:
-        """What makes sketches of the same features."""
+        """A sketcher of the same features."""
         return sketching.sketcher_of(self._options.sketch, self._resources, self._allowed)
 
     @property
     def is_possible(self) -> bool:
-        """Whether minima find the candidates: if the similarity is Jaccard's, and not low."""
+        """Whether minima can find the candidates: the similarity must be Jaccard and not low."""
         return self._exact.measure != sketching.COSINE and self._banding(1.0) is not None
 
     @property
     def way(self) -> str:
-        """How candidates are found, in words."""
+        """The search for candidates, in words."""
         if self._minima is None:
             return "minima"
         banding = self._minima.banding
@@ -251,24 +251,24 @@ class Alike(ExitStack):
 
     @property
     def empty_count(self) -> int:
-        """How many documents have no features, and are like nothing."""
+        """The number of documents without features, which never match."""
         return int(np.count_nonzero(self.is_empty))
 
     @property
     def is_empty(self) -> Bools:
-        """Which documents have no features: bool[n]."""
+        """Whether each document has no features: bool[n]."""
         return np.empty(0, np.bool_) if self._minima is None else self._minima.is_empty
 
     def add_all(
         self, parts: Iterable[Any], count: Callable[[], float], *, errors: ErrorsName
     ) -> Iterator[int]:
-        """Add the texts of all parts, about `count()` in all; yield how many there are after each.
+        """Add the texts of all parts, about `count()` in all; yield their number after each part.
 
-        InputError, after which nothing may be added, for a text that is not valid Unicode.
+        Raises InputError for a text that is not valid Unicode; nothing may be added after that.
         """
         source = iter(parts)
         for first in source:
-            # The bands are chosen by the first part, so it waits for nobody.
+            # The first part chooses the bands, so it is signed alone.
             yield self._added(self._signed(first, count, errors, self._threads))
             break
         for signed in mapped(lambda part: self._signed(part, count, errors), source, self._threads):
@@ -277,9 +277,9 @@ class Alike(ExitStack):
     def sketch_and_sign(
         self, sketcher: sketching.AnySketcher, texts: Any, count: float, errors: ErrorsName
     ) -> "tuple[Sketches, Signed] | None":
-        """Return the sketches of a part, and what `add_all` takes for it; None if that is no gain.
+        """Return the sketches of a part, and the `Signed` part for `add_all`.
 
-        `sketcher`: makes sketches of the same features.
+        Returns None if making both at once saves nothing.  `sketcher` reads the same features.
         """
         if not isinstance(sketcher, sketching.Sketcher) or not isinstance(texts, TextColumn):
             return None
@@ -289,11 +289,10 @@ class Alike(ExitStack):
         return minima.sketch_and_sign(sketcher, texts, errors=errors, threads=self._threads)
 
     def decide(self, order: I64 | None, texts: TextSource, *, leading: int = 0) -> Decided:
-        """Return what becomes of the documents.
+        """Return which documents are removed.
 
-        `order` int64[k]: their positions, those to be preferred first; None for the order in which
-        they were added.  `texts` returns the texts at some positions.  The `leading` first in the
-        order stay in any case.
+        `order` int64[k]: positions, the preferred first; None for the order of adding.  `texts`
+        returns the texts at given positions.  The first `leading` documents are always kept.
         """
         minima, measure = self._minima, self._measure
         if minima is None:
@@ -326,7 +325,7 @@ class Alike(ExitStack):
         return self._prepared(part, count()).sign(part, errors=errors, threads=threads)
 
     def _prepared(self, first: Any, count: float) -> Minima:
-        """Return the minima; their bands are chosen by the first part, of about `count` in all."""
+        """Return the minima; the first part chooses their bands, for about `count` documents."""
         if self._minima is None:
             self._minima = self.enter_context(Minima(
                 self._options.sketch, self._chosen(first, count), self._resources,
@@ -340,7 +339,7 @@ class Alike(ExitStack):
         return len(self._minima)
 
     def _measure_of(self, question: DedupQuestion) -> Measure:
-        """Return how pairs are measured."""
+        """Return the measure for a question."""
         similarity, recall = question.similarity, question.recall
         if not question.is_exact:
             return ByEstimates(self._options, self.sketcher, similarity, recall)
@@ -348,7 +347,7 @@ class Alike(ExitStack):
         return ByTexts(self._exact, least, recall)
 
     def _chosen(self, texts: Any, count: float) -> Banding:
-        """Return the bands for some documents that begin with `texts`."""
+        """Return the bands for about `count` documents, of which `texts` are the first."""
         sketch = self._options.sketch
         signer = signer_of(sketch, SAMPLED_MINIMA, self._resources, self._allowed)
         found = self._banding(count, background_in(texts, signer, self._threads))
@@ -360,7 +359,7 @@ class Alike(ExitStack):
 
 
 class Comparing:
-    """Compares documents, given by their places in an order."""
+    """A comparison of documents by their places in an order."""
 
     def __init__(
         self,
@@ -370,23 +369,23 @@ class Comparing:
         threads: int,
         watch: Report | None = None,
     ) -> None:
-        """`minima` uint8[n, m], in the order in which documents were added.
+        """Compare by `minima` uint8[n, m], in the order of adding, and then by `measure`.
 
-        `order`: the position of each place, None for the same.  `watch`: see `DedupQuestion`.
+        `order`: the position of each place; None if they are equal.  `watch`: see `DedupQuestion`.
         """
         self._watch, self._pairs = watch, 0
         self._measure, self._minima, self._threads = measure, minima, threads
         self._order = None if order is None else order.astype(np.uint32)
         lost = min(LOST_SHARE * (1 - min(measure.recall, RECALL_MOST)), LOST_MOST)
-        # By the rule "contained" documents have sizes, which tell how similar they must be.
+        # By the rule "contained", the sizes of two documents bound the similarity they need.
         self.sized = measure if isinstance(measure, ByTexts) and measure.lose is not None else None
         shares = [0.0] if self.sized is None else np.arange(COMPARED_MINIMA + 1) / COMPARED_MINIMA
         self._enough = np.array([_least_agreeing(max(measure.alike, s), lost) for s in shares])
 
     def __call__(self, left: U32, right: U32) -> F32:
-        """Return the similarity of documents left[i] and right[i], 0 if they surely do not match.
+        """Return the similarities of documents left[i] and right[i], 0 for too few equal minima.
 
-        Pairs are in ascending order.
+        The pairs must ascend.
         """
         found = np.zeros(len(left), np.float32)
         one, other = self.positions(left), self.positions(right)
@@ -398,7 +397,7 @@ class Comparing:
         return found
 
     def _may_match(self, one: U32, other: U32) -> Bools:
-        """Tell which pairs agree in enough minima."""
+        """Return whether each pair agrees in enough minima."""
         may = np.empty(len(one), np.bool_)
 
         def compare(start: int) -> None:
@@ -411,40 +410,42 @@ class Comparing:
         return may
 
     def positions(self, places: U32) -> U32:
-        """Return the positions of documents at some places."""
+        """Return the positions of documents at the places."""
         return places if self._order is None else self._order[places]
 
 
 class ByDatabase(ExitStack):
-    """The documents of one run, in the order in which they are added; `with` frees them."""
+    """The documents of one run in a temporary database, in the order of adding; `with` frees them.
 
-    way = "a temporary database"  # how candidates are found, in words
+    Its ids are the positions of the documents.
+    """
+
+    way = "a temporary database"  # the search for candidates, in words
 
     def __init__(self, options: Options, question: DedupQuestion) -> None:
         """Begin without documents; OptionError for a question that the database cannot answer."""
         super().__init__()
         self._question = question
-        self.needs_texts = question.is_exact  # `decide` asks for them
+        self.needs_texts = question.is_exact  # whether `decide` needs texts
         fitting = settled(options, similarity=question.similarity, recall=question.recall)
         with ExitStack() as held:
-            # The positions of documents are ids in it.
             self.held: database.Database[int] = held.enter_context(
                 database.open(None, options=fitting)
             )
             self.sketcher = self.held.sketcher
-            # Of nothing, so that what cannot be asked is refused before anything is read.
+            # A search among no documents raises the errors of the question before reading.
             self._find("first", TextsByOrdinal(lambda places: []))
             self.push(held.pop_all())
 
     @property
     def empty_count(self) -> int:
-        """How many documents have no features, and are like nothing."""
+        """The number of documents without features, which never match."""
         return self.held.stats().empty_count
 
     def add_all(
         self, parts: Iterable[Any], count: Callable[[], float], *, errors: ErrorsName
     ) -> Iterator[int]:
-        """Add the texts of all parts; yield how many there are after each."""
+        """Add the texts of all parts; yield their number after each part."""
         source, done, is_more = iter(parts), 0, True
         while is_more:
             is_more, first = False, done
@@ -461,10 +462,10 @@ class ByDatabase(ExitStack):
                         break
 
     def decide(self, order: I64 | None, texts: TextSource) -> Decided:
-        """Return what becomes of the documents.
+        """Return which documents are removed.
 
-        `order` int64[n]: their positions, those to be preferred first; None for the order in which
-        they were added.  `texts` returns the texts at some positions.
+        `order` int64[n]: all positions, the preferred first; None for the order of adding.  `texts`
+        returns the texts at given positions.
         """
         documents = None
         if self._question.is_exact:
@@ -494,7 +495,7 @@ class ByDatabase(ExitStack):
     def _compared(
         self, leaders: I64, others: I64, documents: TextsByOrdinal | None
     ) -> tuple[F32, I64]:
-        """Return how similar each document is to the one that stays for it, and how far away."""
+        """Return the similarities and distances of documents others[i] and leaders[i]."""
         similarities, distances = [np.empty(0, np.float32)], [np.empty(0, np.int64)]
         verify, threads = self._question.verify, self._question.threads
         with self.held.read() as snapshot:
@@ -508,7 +509,7 @@ class ByDatabase(ExitStack):
 
 
 def _least_agreeing(similarity: float, lost: float) -> int:
-    """Return the most minima in which all but the share `lost` of documents so similar agree."""
+    """Return the most equal minima that all but the share `lost` of such pairs have."""
     chance = similarity + (1 - similarity) * CHANCE
     fewer = 0.0
     for agreeing in range(COMPARED_MINIMA):

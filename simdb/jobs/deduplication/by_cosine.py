@@ -1,7 +1,7 @@
-"""By cosine: which vectors of one run stay, by their exact cosines and without a database.
+"""By cosine: deduplication of the vectors of one run, by exact cosines and without a database.
 
-The sides of random planes on which vectors lie say which may be alike; of few vectors, or at a low
-similarity, all are compared.
+Vectors on the same side of all random planes of a band are candidates.  If there are few vectors,
+or the similarity is low, all pairs are compared.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -24,33 +24,34 @@ from simdb.jobs.deduplication.question import Decided, DedupQuestion, TextSource
 from simdb.jobs.deduplication.stars import Stars, decided_in_order, find_stars
 from simdb.sketch import COSINE
 
-PLANES_LEAST, PLANES_MOST = 4, 62  # of a band; their sides fit into a word
+PLANES_LEAST, PLANES_MOST = 4, 62  # planes in a band; their sides fit in a word
 BANDS_MOST = 1 << 11
-# The angles of vectors that are not alike are learnt from the pairs of so many.
+# Sample size for the angles of vectors that do not match.
 SAMPLED_VECTORS = 512
-# What is paid in nanoseconds: a coordinate of a plane; an entry of a table, and one that shares its
-# key; a candidate, and a coordinate of it; a pair of a product of matrices, and a coordinate of it.
+# Nanoseconds per coordinate of a plane, per table entry, and per entry that shares its key.
 PLANE_COST, ENTRY_COST, SHARED_COST = 0.1, 60.0, 100.0
+# Nanoseconds per candidate, and per coordinate of a candidate.
 CANDIDATE_COST, CANDIDATE_COORDINATE_COST = 200.0, 5.0
+# Nanoseconds per pair in a matrix product, and per coordinate of a pair.
 PRODUCT_COST, PRODUCT_COORDINATE_COST = 3.0, 0.05
 # The multiplier of Fibonacci hashing, which folds the sides of up to 62 planes into 32 bits.
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 SEED = 20070612
-# So many vectors are multiplied with the planes at a time.
+# Vectors per product with the planes of a band.
 BLOCK_ROWS = 1 << 13
-# So many vectors are multiplied with so many of those that stay at a time.
+# Rows and columns of a matrix product: vectors, and kept vectors.
 PRODUCT_ROWS, PRODUCT_LEADERS = 1 << 9, 1 << 13
 
-# Products of vectors of length 1 in float32 differ from the cosine by less than this.
+# The largest error of a cosine that is computed as a product of unit vectors in float32.
 SLACK = 1e-3
-# So many pairs are compared at a time.
+# Pairs per batch.
 COMPARED_PAIRS = 1 << 13
 
 Floats = npt.NDArray[np.floating]
 
 
 class ByCosine(ExitStack):
-    """The vectors of one run, in the order in which they are added; `with` frees them."""
+    """The vectors of one run, in the order of adding; `with` frees them."""
 
     def __init__(self, question: DedupQuestion) -> None:
         """Begin without vectors; the question has a similarity."""
@@ -62,7 +63,7 @@ class ByCosine(ExitStack):
     def add_all(
         self, parts: Iterable[Any], count: Callable[[], float], *, errors: ErrorsName
     ) -> Iterator[int]:
-        """Add the vectors of all parts, none of them zero; yield how many there are after each."""
+        """Add the vectors of all parts, none of them zero; yield their number after each part."""
         done = 0
         for part in parts:
             self._units.append(scaled(part).astype(np.float32))
@@ -70,7 +71,7 @@ class ByCosine(ExitStack):
             yield done
 
     def decide(self, order: I64 | None, texts: TextSource) -> Decided:
-        """Return what becomes of the vectors; `texts` returns those at some positions."""
+        """Return which vectors are removed; `texts` returns the vectors at given positions."""
         assert order is None, "they are added in the order of preference"
         counts = Verification(COSINE, self._least)
         nothing = np.empty(0, np.int64)
@@ -91,17 +92,17 @@ class ByCosine(ExitStack):
 
 
 class PlaneBands(NamedTuple):
-    """So many bands of so many planes each."""
+    """A number of bands, and the number of planes in each."""
 
     number: int
     planes: int
 
 
 def bands_for(units: F32, similarity: float, recall: float) -> PlaneBands | None:
-    """Return the bands of least cost that make pairs of this cosine candidates, with this chance.
+    """Return the cheapest bands that make pairs with this cosine candidates with chance `recall`.
 
-    `units` float32[n, d]: the vectors at length 1.  None if to compare all of them costs less, or
-    if `recall` is 1.
+    `units` float32[n, d]: the vectors, scaled to length 1.  Returns None if comparing all pairs is
+    cheaper, or if `recall` is 1.
     """
     count, length = units.shape
     pairs = count * (count - 1) / 2
@@ -127,7 +128,7 @@ def bands_for(units: F32, similarity: float, recall: float) -> PlaneBands | None
 
 
 def buckets_of(units: F32, bands: PlaneBands, threads: int) -> Iterator[BandBuckets]:
-    """Yield the vectors that lie on the same side of all planes of a band: parts of each band."""
+    """Yield the buckets of each band, in parts: vectors on the same side of all its planes."""
     count, length = units.shape
     none = np.empty(0, np.int64)
 
@@ -139,19 +140,19 @@ def buckets_of(units: F32, bands: PlaneBands, threads: int) -> Iterator[BandBuck
         keys = sides.view(np.uint64)[:, 0] * GOLDEN >> np.uint64(32)
         return [part.shared() for part in parts_of_keys(keys.astype(np.uint32), none)]
 
-    # They are drawn one after the other, whatever the number of threads.
+    # The planes are drawn in sequence, so they do not depend on the number of threads.
     chance, shape = random_numbers(SEED), (length, bands.planes)
     every = (chance.standard_normal(shape, np.float32) for _ in range(bands.number))
     return chain.from_iterable(mapped(shared, every, threads))
 
 
 def _agreeing(cosines: F64 | F32) -> F64:
-    """Return with which probability a plane does not part vectors of these cosines."""
+    """Return the probability that pairs with these cosines are on the same side of a plane."""
     return np.asarray(1 - np.arccos(np.clip(cosines, -1, 1), dtype=np.float64) / pi)
 
 
 def _unlike(units: F32, similarity: float) -> F64:
-    """Return the same of pairs, among some vectors, that are not alike."""
+    """Return that probability for pairs of sampled vectors that do not match."""
     chosen = np.linspace(0, len(units) - 1, min(SAMPLED_VECTORS, len(units))).astype(np.int64)
     some = units[sorted_unique(chosen)]
     cosines = (some @ some.T)[np.triu_indices(len(some), 1)]
@@ -167,14 +168,15 @@ class Cosines:
     ) -> None:
         """Let pairs match from the cosine `least` on.
 
-        `units` float32[n, d]: the vectors at length 1; `values` gives some as they came.
+        `units` float32[n, d]: the vectors, scaled to length 1.  `values` returns the original
+        vectors at given places.
         """
         self.units, self.least, self.threads = units, np.float32(least), threads
         self._values = values
-        self.compared = 0  # pairs by the values
+        self.compared = 0  # pairs of original vectors
 
     def __call__(self, left: U32, right: U32) -> F32:
-        """Return the cosines of vectors left[i] and right[i]; 0 if they surely do not match."""
+        """Return the cosines of vectors left[i] and right[i]; 0 if the pair cannot match."""
         found = np.zeros(len(left), np.float32)
 
         def compare(start: int) -> int:
@@ -197,16 +199,16 @@ class Cosines:
 
 
 def scaled(vectors: Floats) -> F64:
-    """Return vectors at length 1."""
+    """Return vectors, scaled to length 1."""
     wide = vectors.astype(np.float64)
-    # First to 1 at most, so that no square overflows.
+    # Coordinates of at most 1 have squares that do not overflow.
     wide /= np.abs(wide).max(axis=1, keepdims=True, initial=0)
     wide /= np.sqrt(np.einsum("ij,ij->i", wide, wide))[:, None]
     return wide
 
 
 class _Products:
-    """The decisions so far: `owners` uint32[n], what stands for each vector."""
+    """The decisions by matrix products: the leader of each vector, or the vector itself."""
 
     def __init__(self, cosines: Cosines) -> None:
         count = len(cosines.units)
@@ -238,7 +240,7 @@ class _Products:
         return self._cosines.matching(left[one[is_later]], right[other[is_later]])
 
     def _claim(self, left: U32, right: U32, similarities: F32) -> None:
-        """Let the first of the `left` that matches a vector stand for it."""
+        """Remove the `right` vectors; the leader of each is the first of its `left` ones."""
         claimed, first = np.unique(right, return_index=True)
         self._owners[claimed] = left[first]
         self._similarities[claimed] = similarities[first]

@@ -1,11 +1,11 @@
-"""Claims: which documents of a run stay beside a database, by what is stored and by earlier runs.
+"""Claims: the decision which documents of a run are kept and stored in a database.
 
-A document whose id and sketch are stored is not compared.  If this run stored it before, it stays,
-and if another run did, it was seen before.  A document that this run left out before is left out
-again, see `repeat.py`.  All others are `Arrivals`: each is looked up among the stored ones, and
-those that match none of them are compared with each other as the documents of a run without a
-database are.  Those that stay are stored.  So nothing is looked up among the documents of the run
-itself, and a database that is empty costs no look-up.
+A document whose id and sketch are stored is not compared.  It is kept if this run stored it on an
+earlier occasion; if another run stored it, it counts as seen.  A document that this run left out on
+an earlier occasion is left out again (`repeat.py`).  All other documents are `Arrivals`.  Each is
+looked up among the stored documents.  The arrivals without a match there are compared with each
+other, as in a run without a database, and the kept ones are stored.  So the database never has to
+find documents of the run itself, and an empty database costs no lookup.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,24 +36,24 @@ from simdb.jobs.deduplication.rows import RowTexts
 from simdb.jobs.deduplication.within import Sifted, alone, lookups_of
 from simdb.sketch import AnySketcher
 
-# The rows claimed at a time.
+# Rows per call of `Claims.settle`.
 CLAIMED_ROWS = 1 << 15
-# The documents left out whose texts are asked for at a time.
+# Documents per batch when the texts of documents that were left out are hashed.
 NOTED_DOCUMENTS = 1 << 12
-# The documents stored at a time.
+# Documents per call of `insert_sketched`.
 STORED_DOCUMENTS = 1 << 16
-# What becomes of a document.
+# States of a document.
 UNDECIDED, FRESH, AGAIN, SEEN, LEFT = range(5)
-# From the position of a document to ids that it can have in place of its own, without end.
+# Maps the position of a document to an endless series of ids that can replace its own.
 OtherIds: TypeAlias = Callable[[int], Iterator[Id]]
-# From ids of stored documents to their texts, None for one that is not known.
+# Maps ids of stored documents to their texts, None for an unknown text.
 KnownTexts: TypeAlias = Callable[[list[Id]], Sequence[Any]]
 
 
 class LeftOut(NamedTuple):
-    """The documents that are left out, by their ascending places, and what they match.
+    """The documents that are left out, by ascending places, and their matches.
 
-    `earlier`: how many of the documents that were compared match a stored one.
+    `earlier`: number of compared documents that match a stored document.
     """
 
     places: I64
@@ -71,7 +71,7 @@ class Arrivals(ExitStack):
         transaction: "database.WriteTransaction",
         question: DedupQuestion,
     ) -> None:
-        """Compare with what the `transaction` of a database sees, and store in it.
+        """Compare with the documents that `transaction` sees, and store in it.
 
         Raises OptionError for a question that the database cannot answer.
         """
@@ -83,9 +83,9 @@ class Arrivals(ExitStack):
         memory = question.memory
         columns = [self.enter_context(Blocks(memory)) for _ in range(3)]
         self._bits, self._vectors, self._states = columns
-        # It raises what the question raises.
+        # An empty search raises the errors of the question before anything is read.
         self._lookups(0, None).find([], self._sketcher.sketch([]))
-        # How a database is searched says nothing of documents that are in none.
+        # `search` chooses how to search the database, and the arrivals are not in it yet.
         self.documents = alone(held.options, replace(question, search=None))
         self.push(self.documents)
         self._sifted = Sifted(self.documents, question.threads)
@@ -94,9 +94,9 @@ class Arrivals(ExitStack):
     def add_all(
         self, parts: Iterable[Any], count: Callable[[], float], known: KnownTexts | None
     ) -> Iterator[int]:
-        """Add the texts of all parts, about `count()` in all; yield how many there are so far.
+        """Add the texts of all parts, about `count()` in all; yield the number of texts so far.
 
-        `known`: the texts of stored documents; None if no text is known.
+        `known` returns the texts of stored documents; None if no text is known.
         """
         lookups = self._lookups(count(), known)
         yield from self._sifted.add_all(
@@ -105,10 +105,10 @@ class Arrivals(ExitStack):
         )  # fmt: skip
 
     def decide(self, order: I64 | None, texts: TextSource, names: NamesAt) -> LeftOut:
-        """Return which documents are not stored, by their positions.
+        """Return the documents that are not to be stored, by their positions.
 
-        `order` int64[n]: their positions, those to be preferred first; None for the order in which
-        they were added.  `texts` and `names` return the texts and the ids at some positions.
+        `order` int64[n]: all positions, the preferred first; None for the order of adding.  `texts`
+        and `names` return the texts and the ids at given positions.
         """
         decided, found = self._sifted.decide(order, texts), self._sifted.found
         removed, leaders = decided.removed, decided.leaders
@@ -124,9 +124,9 @@ class Arrivals(ExitStack):
         return LeftOut(positions, left, len(positions) - len(removed), decided.verification)
 
     def store(self, names: NamesAt, texts: TextSource) -> Iterator[tuple[I64, Sequence[Id]]]:
-        """Store the documents that are not refused, and yield their positions and ids in portions.
+        """Store the kept documents in portions; yield the positions and ids of each stored portion.
 
-        A portion is stored when it is yielded.  `names` and `texts`: see `decide`.
+        `names` and `texts`: see `decide`.
         """
         fresh = self._stays
         if len(fresh):
@@ -146,7 +146,7 @@ class Arrivals(ExitStack):
     def _taken(
         self, texts: Any, lookups: "database.Lookups[Any]", count: float
     ) -> tuple[Matches[Any] | None, Any]:
-        """Keep the sketches of some texts, and look them up among what is stored; see `Sifted`."""
+        """Keep the sketches of some texts, and look these up in the database; see `Sifted`."""
         if len(texts):
             errors = self._question.errors
             sketches, rest = self._sifted.sketched(self._sketcher, texts, count, errors)
@@ -161,7 +161,7 @@ class Arrivals(ExitStack):
         return lookups_of(self._transaction, self._question, known, expected)
 
     def _apart(self, left: I64, right: I64) -> Array:
-        """Return the distances of some documents, as a database measures them."""
+        """Return the distances of documents left[i] and right[i], as a database measures them."""
         if not len(left):
             return np.empty(0, np.uint8)
         sketch, bits, vectors = self._sketcher.options, self._bits.whole(), self._vectors.whole()
@@ -169,11 +169,11 @@ class Arrivals(ExitStack):
 
 
 class Settled(NamedTuple):
-    """What is known of some documents without a comparison, by their positions among these.
+    """Some documents, divided before any comparison, by ascending positions among these documents.
 
-    `fresh`: the documents to compare.  `names`: the ids under which some are stored in place of
-    their own.  `left`: documents that this run left out before, and what was `found` then.  All
-    positions ascend.
+    `fresh`: the documents to compare.  `names`: new ids by position, for documents that cannot be
+    stored under their own.  `left`: the documents that this run left out on an earlier occasion;
+    `found`: what they matched then.
     """
 
     fresh: I64
@@ -185,7 +185,7 @@ class Settled(NamedTuple):
 class Claims(ExitStack):
     """The documents of one run over a database, by their places in the input; `with` frees them.
 
-    Documents that are compared have a position among those, too.
+    Compared documents also have a position, which counts only compared documents.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class Claims(ExitStack):
         question: DedupQuestion,
         run: str | None,
     ) -> None:
-        """Begin without documents; `run`: the name of the run, None for a run without one.
+        """Begin without documents; `run`: the name of the run, None for a run without a name.
 
         Raises OptionError for a question that the database cannot answer.
         """
@@ -204,21 +204,21 @@ class Claims(ExitStack):
         key = database.id_key(transaction)
         self._repeat = Repeat(run, question.rule, transaction, key)
         self._key = self._repeat.key or kernel.new_id_key()
-        self._is_back = np.zeros(self._repeat.kept_count, np.bool_)  # what the run stored before
-        self._taken = SortedKeys()  # hashes of the ids of documents compared, or left out again
+        self._is_back = np.zeros(self._repeat.kept_count, np.bool_)  # flags what the run stored
+        self._taken = SortedKeys()  # hashes of ids of documents compared or left out again
         self._places: list[I64] = []  # of compared documents
         self._again: list[I64] = []
         self._seen: list[I64] = []
         self._empty: list[Bools] = []
         self._left: list[tuple[I64, Left]] = []
-        self.samples: list[Id] = []  # one id of each portion that was stored
+        self.samples: list[Id] = []  # one id of each stored portion
         self._count = 0
         self._arrivals = self.enter_context(Arrivals(held, transaction, question))
         self.documents = self._arrivals.documents
 
     @property
     def again(self) -> I64:
-        """The places of documents that this run stored before, and that stay."""
+        """The places of documents that this run stored on an earlier occasion: they are kept."""
         return joined(self._again)
 
     @property
@@ -228,14 +228,14 @@ class Claims(ExitStack):
 
     @property
     def is_empty(self) -> Bools:
-        """Which documents of `seen` have no features: bool[k]."""
+        """Whether each document of `seen` has no features: bool[k]."""
         return np.concatenate([np.empty(0, np.bool_), *self._empty])
 
     def settle(self, ids: Sequence[Id], texts: TextSource, others: OtherIds) -> Settled:
-        """Take the next documents of the input, and return what is known of them.
+        """Take the next documents of the input, and return which of them need a comparison.
 
-        `texts` returns the texts at some positions among them.  `others` is called for a document
-        whose id another document has.
+        `texts` returns the texts at given positions among them.  `others` is called for a document
+        whose id belongs to another document.
         """
         own = OwnSketches(
             lambda some: _sketched(self._sketcher, texts(some), len(some), self._question), len(ids)
@@ -260,11 +260,11 @@ class Claims(ExitStack):
     def add_all(
         self, parts: Iterable[Any], count: Callable[[], float], known: KnownTexts | None
     ) -> Iterator[int]:
-        """Add the texts of the documents to compare; see `Arrivals.add_all`."""
+        """Add the texts of all fresh documents; see `Arrivals.add_all`."""
         return self._arrivals.add_all(parts, count, known)
 
     def decide(self, order: I64 | None, texts: TextSource, names: NamesAt) -> LeftOut:
-        """Return which documents are left out, now or again; see `Arrivals.decide`."""
+        """Return the documents that are left out, now or again; see `Arrivals.decide`."""
         self._refused = refused = self._arrivals.decide(order, texts, names)
         own = joined(self._places)[refused.places]
         places = np.concatenate([own, *(each for each, _ in self._left)])
@@ -273,7 +273,7 @@ class Claims(ExitStack):
         return refused._replace(places=places[by_place], found=found.taken(by_place))
 
     def store(self, names: NamesAt, texts: TextSource) -> I64:
-        """Store what is new, and the note of the run; return the places of what is new."""
+        """Store the new documents and the note of the run; return the places of new documents."""
         stored = []
         for positions, ids in self._arrivals.store(names, texts):
             stored.append(positions)
@@ -290,10 +290,10 @@ class Claims(ExitStack):
     def _become(
         self, ids: Sequence[Id], texts: TextSource, own: "OwnSketches", others: OtherIds
     ) -> tuple[U8, dict[int, Id], Left]:
-        """Return what becomes of some documents, other ids by position, and what was left out.
+        """Return the states of some documents, new ids by position, and the matches of `LEFT` ones.
 
-        `own`: the sketches.  Of documents with one id and one text each has other names, by which
-        the note of the run tells which of them it kept.
+        `own`: their sketches.  Documents with equal ids and texts get different new ids, so that
+        the note of the run can distinguish the kept ones.
         """
         becomes = np.full(len(ids), UNDECIDED, np.uint8)
         pending, asked = np.arange(len(ids)), list(ids)
@@ -327,9 +327,9 @@ class Claims(ExitStack):
         return becomes, names, Left.joined(left).taken(order)
 
     def _back(self, kept: I64) -> I64:
-        """Take documents by their places among what the run stored, -1 for none.
+        """Mark documents that the run stored earlier, by their places in its note (-1: none).
 
-        Returns the positions of those that come for the first time.
+        Returns the positions of the documents that were not marked before.
         """
         known = np.flatnonzero(kept >= 0)
         first = known[np.unique(kept[known], return_index=True)[1]]
@@ -339,17 +339,17 @@ class Claims(ExitStack):
 
 
 class OwnSketches:
-    """The sketches of some documents, each of which is made when it is first compared."""
+    """The sketches of some documents, each made when it is first compared."""
 
     def __init__(self, make: Callable[[I64], Sketches], count: int) -> None:
-        """`make` returns the sketches of documents at some positions."""
+        """Begin without sketches; `make` returns the sketches of documents at given positions."""
         self._make = make
         self._bits = np.zeros(count, np.uint64)
         self._is_made = np.zeros(count, np.bool_)
-        self.is_empty = np.zeros(count, np.bool_)  # of what was compared
+        self.is_empty = np.zeros(count, np.bool_)  # of sketched documents
 
     def are(self, bits: U64, positions: I64, is_asked: Bools) -> Bools:
-        """Return which of some documents are asked for and have sketches with these `bits`."""
+        """Return whether each document has a flag in `is_asked` and its sketch has these `bits`."""
         asked = positions[is_asked]
         new = asked[~self._is_made[asked]]
         if len(new):
@@ -365,12 +365,12 @@ def _sketched(sketcher: AnySketcher, texts: Any, count: int, question: DedupQues
 
 
 def _contents(texts: TextSource, positions: I64) -> Callable[[], Iterator[bytes]]:
-    """Return a function that returns the texts at some positions in UTF-8."""
+    """Return a function that returns the texts at the positions in UTF-8."""
     return lambda: encoded(texts(positions))
 
 
 class ClaimedRows:
-    """The rows of one call, by their positions in the data; `names`: the ids of all."""
+    """The rows of one call, by their positions in the data; `names` has the ids of all rows."""
 
     def __init__(
         self,
@@ -381,10 +381,10 @@ class ClaimedRows:
         question: DedupQuestion,
         run: str | None,
     ) -> None:
-        """Take the rows in `order`, those to be preferred first, to compare them.
+        """Take the rows in `order`, the preferred first.
 
-        `ids`: None makes them of the texts.  `run`: the name of the run; None makes it of the ids.
-        Raises InputError for rows with one id and different texts.
+        `ids`: None derives ids from the texts.  `run`: the name of the run; None derives it from
+        the ids.  Raises InputError for rows with equal ids and different texts.
         """
         self._held, self._texts, self._question = held, texts, question
         self._has_own_ids = ids is not None
@@ -398,29 +398,29 @@ class ClaimedRows:
         self._check_repeats(*self._repeats)
 
     def store_new(self) -> RowMatches:
-        """Store the rows that nothing in the database matches, and return what the others match."""
+        """Store the rows that match nothing, and return the matches of all other rows."""
         with self._held.write() as transaction:
-            # All that was needed to decide is freed before the commit.
+            # The memory of the search is freed before the commit.
             return self._claim(transaction)
 
     def _claim(self, transaction: "database.WriteTransaction") -> RowMatches:
-        """Store the rows that are new, and return what the others match."""
+        """Stage the new rows, and return the matches of all other rows."""
         texts, every = self._texts, np.sort(self._order)
         with Claims(self._held, transaction, self._question, self._run) as claims:
             rows = joined([self._settled(claims, every[some]) for some in _portions(len(every))])
             self._add_all(claims, rows, known=every[np.concatenate([claims.again, claims.seen])])
             ids_at, texts_at = (lambda at: self.ids(rows[at])), (lambda at: texts.at(rows[at]))
             removed = claims.decide(self._preferred(rows), texts_at, ids_at)
-            # A text without words is like nothing, so its own copy in the database is not it.
+            # A text without words never matches, not even its own copy in the database.
             seen = claims.seen if self._has_own_ids else claims.seen[~claims.is_empty]
             found = self._matches(every[removed.places], removed, every[seen])
-            # What was seen before is no duplicate that another threshold would keep.
+            # A seen row is removed at every threshold, so it does not count here.
             self._question.check_share(len(found.removed) - len(seen), len(texts))
             claims.store(ids_at, texts_at)
         return found
 
     def _preferred(self, rows: I64) -> I64 | None:
-        """Return the positions of ascending rows, those to be preferred first; None for theirs."""
+        """Return the positions of `rows`, the preferred first; None if that is their own order."""
         if (self._order[1:] > self._order[:-1]).all():
             return None
         places = places_in(rows, self._order)
@@ -431,7 +431,7 @@ class ClaimedRows:
         return [self.names[row] for row in rows.tolist()]
 
     def _settled(self, claims: Claims, rows: I64) -> I64:
-        """Give rows to the claims, and return the rows to compare.
+        """Settle rows, and return the rows to compare.
 
         Raises ExistsError if the database holds another text with the id of a row.
         """
@@ -448,7 +448,7 @@ class ClaimedRows:
         return rows[settled.fresh]
 
     def _add_all(self, claims: Claims, rows: I64, known: I64) -> None:
-        """Give the texts of rows to the claims; `known`: rows that are stored documents."""
+        """Add the texts of `rows` to the claims; `known`: the rows that are stored documents."""
         place_of = dict(zip(self.ids(known), known.tolist(), strict=True))
 
         def known_texts(ids: list[Id]) -> list[Any]:
@@ -468,7 +468,7 @@ class ClaimedRows:
             self._question.refuse(error, self._held.sketcher, self._texts, rows[done:])
 
     def _check_repeats(self, rows: I64, firsts: I64) -> None:
-        """Raise InputError unless each row has the text of the first row with its id."""
+        """Raise InputError unless each row has the same text as the first row with its id."""
         different = np.flatnonzero(self._bits(rows) != self._bits(firsts))
         if len(different):
             pair = sorted((int(rows[different[0]]), int(firsts[different[0]])))
@@ -486,16 +486,16 @@ class ClaimedRows:
 
     @contextmanager
     def _refusing(self, rows: I64) -> Iterator[None]:
-        """Name the row of the data in an InputError about one of some rows."""
+        """Name the position in the data in an InputError about one of the rows."""
         try:
             yield
         except InputError as error:
             self._question.refuse(error, self._held.sketcher, self._texts, rows)
 
     def _matches(self, rows: I64, removed: LeftOut, seen: I64) -> RowMatches:
-        """Return what rows match, by ids.
+        """Return the matches of all removed rows, by ids.
 
-        `rows`: those that are `removed`.  `seen`: rows that match the documents with their ids.
+        `rows`: the rows of `removed`.  `seen`: rows that match the stored documents with their ids.
         """
         repeats, firsts = self._repeats
         alike = np.concatenate([seen, repeats])
@@ -507,7 +507,7 @@ class ClaimedRows:
         similarities = np.concatenate([removed.found.similarities, ones])[by_row]
         none = np.zeros(len(alike), np.int64)
         distances = np.concatenate([removed.found.distances.astype(np.int64), none])[by_row]
-        # A row whose id an earlier row has matches what that row matches.
+        # A row that repeats the id of an earlier row has the match of that row.
         again, first = places_in(every, repeats), places_in(every, firsts)
         again, first = again[first >= 0], first[first >= 0]
         matches[again], similarities[again] = matches[first], similarities[first]
@@ -529,9 +529,9 @@ def _portions(count: int) -> Iterator[slice]:
 
 
 def _repeats(order: I64, hashes: U64) -> tuple[I64, I64, I64]:
-    """Return the first row with each id, the other rows, and the first row for each of those.
+    """Return the first row with each id, the repeated rows, and the first row for each of these.
 
-    `hashes`: those of the ids of the rows in `order`.
+    `hashes`: the hashes of the ids of the rows in `order`.
     """
     by_hash = np.argsort(hashes, kind="stable")
     is_new = is_first(hashes[by_hash])

@@ -1,4 +1,4 @@
-"""Deduplicate: the main job in one call, for data of any kind."""
+"""Deduplicate: the function `simdb.deduplicate`, for data of any kind."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -204,9 +204,10 @@ def deduplicate(
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """The arguments of a call, see `deduplicate`.
+    """The arguments of a call; see `deduplicate`.
 
-    `rule`: what `keep` says.  `options`: those of the database of a reference, or those given.
+    `rule`: the parsed `keep`.  `options`: the options of the database of a reference, otherwise the
+    given ones.
     """
 
     text: FieldName
@@ -222,7 +223,7 @@ class _Call:
     reference: Reference | None
 
     def of(self, data: Any) -> Deduplicated:
-        """Return what becomes of data; errors about hashes that are taken for texts say so."""
+        """Return the result for data; errors about rows that look like hashes get a hint."""
         try:
             return self._of(data)
         except (InputError, OptionError) as error:
@@ -233,7 +234,7 @@ class _Call:
             raise type(error)(f"{error}; of hashes, give sketch=simdb.Bits({bits})") from error
 
     def _of(self, data: Any) -> Deduplicated:
-        """Return what becomes of data."""
+        """Return the result for data."""
         paths, has_parts = files.paths_of(data), self.unit.name != DOCUMENT
         are_hashes = self.question.hashes is not None
         if has_parts:
@@ -261,7 +262,7 @@ class _Call:
         return self._result(found, chosen, texts.at, names, is_null, is_read, ids)
 
     def _of_vectors(self, rows: Vectors) -> Deduplicated[Any]:
-        """Return what becomes of vectors, which are compared by their cosine."""
+        """Return the result for vectors, which are compared by their cosine."""
         if self.db is not None:
             raise OptionError("db= takes texts; Database.add_many_if_new stores vectors")
         if self.reference is not None or self.question.lose is not None:
@@ -278,7 +279,7 @@ class _Call:
         return call._result(found, chosen, rows.no_texts, own, none, is_read, ids)
 
     def _of_files(self, paths: files.Paths) -> Deduplicated[Any]:
-        """Return what becomes of the documents of files, without a text in memory."""
+        """Return the result for the documents of files, without texts in memory."""
         with ExitStack() as held:
             read, job = self._job(paths, held)
             outcome = run_job(job)
@@ -292,9 +293,9 @@ class _Call:
         return self._result(found, every.chosen, run.texts, run.ids, read.nulls)
 
     def _of_read_files(self, paths: files.Paths) -> Deduplicated[Any]:
-        """Return what becomes of the documents of files that are read before they are compared.
+        """Return the result for files that are read completely before the comparison.
 
-        Next to a database, their ids name the run.
+        With a database, this is necessary to name the run by all ids.
         """
         with ExitStack() as held:
             read, job = self._job(paths, held)
@@ -312,7 +313,7 @@ class _Call:
         return self._result(found, kept.chosen, again.at, names, read.nulls)
 
     def _job(self, paths: files.Paths, held: ExitStack) -> tuple[files.Files, DedupJob]:
-        """Return the documents of files, and what to do with them."""
+        """Return the documents of files, and the job for them."""
         question = self.question
         if self.rule.kind == keeping.FUNCTION:
             raise OptionError(
@@ -336,7 +337,7 @@ class _Call:
         )  # fmt: skip
 
     def _without_parts(self, rows: DataRows) -> Deduplicated:
-        """Return what is left of rows without the parts that occurred before."""
+        """Return the result for rows without the parts that occurred earlier."""
         question, skipped = self.question, self.question.skipped
         texts = self._texts_of(rows)
         is_null = texts.checked_nulls(self.on_null)
@@ -380,7 +381,7 @@ class _Call:
     def _found(
         self, texts: RowTexts | SecondLook, order: I64, ids: Sequence[Any] | None
     ) -> tuple[NamesAt, RowMatches]:
-        """Return what names rows, and what a search has found out, by these names."""
+        """Return a function that names rows, and the matches of a search, by these names."""
         question, reference = self.question, self.reference
         if self.db is not None:
             with _opened(self.db, self.options, features=question.lose is not None) as held:
@@ -410,7 +411,7 @@ class _Call:
         is_read: Bools | None = None,
         ids: Sequence[Any] | None = None,
     ) -> Deduplicated[Any]:
-        """Return the result; see `_GivenRows`.  `ids` are those that were given."""
+        """Return the result; see `_GivenRows`.  `ids`: the given ids, None for positions."""
         left_out, reference = self.question.skipped.named(ids), self.reference
         if is_read is None:
             is_read = np.ones(len(is_null), np.bool_)
@@ -423,11 +424,11 @@ class _Call:
 
     @property
     def _staying(self) -> Staying:
-        """The files of a reference, which no output replaces."""
+        """The files of a reference, which no output may replace."""
         return {} if self.reference is None else self.reference.staying
 
     def _texts_of(self, rows: DataRows) -> RowTexts:
-        """Return the texts of all rows; none have no fields."""
+        """Return the texts, or hashes, of all rows."""
         question, sketch = self.question, None if self.options is None else self.options.sketch
         values = rows.texts(checked_field("text", self.text))
         if question.hashes is not None:
@@ -437,7 +438,7 @@ class _Call:
         return readable_texts(values, *how)
 
     def _order(self, rows: DataRows, texts: RowTexts | Vectors) -> I64:
-        """Return the positions of all rows, those to be preferred first: int64[n]."""
+        """Return the positions of all rows, the preferred first: int64[n]."""
         rule, keep = self.rule, self.keep
 
         def values() -> Sequence[Any]:
@@ -452,7 +453,7 @@ class _Call:
 
 
 def _likely_bits(data: Any, text: FieldName) -> int | None:
-    """Return how many bits the first row has if it looks like a hash; None if not, or in files."""
+    """Return the bits of the first row if it looks like a hash; None otherwise, and for files."""
     with suppress(Error, LookupError, TypeError):
         if files.paths_of(data) is None:
             return likely_bits(rows_of(data, are_hashes=True).texts(text)[0])
@@ -462,10 +463,10 @@ def _likely_bits(data: Any, text: FieldName) -> int | None:
 def _ids_of(
     rows: DataRows, id: Any, skipped: Skipped, *, are_stored: bool = False
 ) -> Sequence[Any] | None:
-    """Return the ids of all rows, by the argument `id`; None if they have none.
+    """Return the ids of all rows, by the argument `id`; None without ids.
 
-    InputError for an id of two rows, unless they `are_stored`: then equal texts are one document.
-    `skipped` takes rows whose ids are no ids, if it is allowed; otherwise they are an InputError.
+    Raises InputError if an id repeats, unless `are_stored`: then rows with equal ids and texts are
+    one document.  `skipped` takes rows with invalid ids, if it is allowed; otherwise InputError.
     """
     if id is None:
         return own_ids(rows)
@@ -491,7 +492,7 @@ def _ids_of(
 
 
 def _has_fields(rows: DataRows, names: Sequence[Any]) -> bool:
-    """Return whether a tuple names fields of rows; otherwise it has their ids."""
+    """Return whether a tuple names fields of rows; otherwise it contains their ids."""
     named: Any = dict.fromkeys(rows.names, True)
     first: Any = named or next(rows.records(), None)
     is_field = all(isinstance(name, str) for name in names) and isinstance(first, Mapping)
@@ -499,9 +500,10 @@ def _has_fields(rows: DataRows, names: Sequence[Any]) -> bool:
 
 
 def _options_of(sketch: AnySketch | None, db: Any, data: Any) -> Options | None:
-    """Return the options for a sketch, in a database `db`; None for no sketch.
+    """Return the options for `sketch`, with times if there is a database `db`; None without one.
 
-    Without a sketch, return the options of a database of hashes, or for an array of hashes.
+    Without a sketch, returns the options of a database of hashes, or options for an array of
+    hashes.
     """
     if sketch is None:
         if isinstance(db, database.Database) and db.options.is_hashes:
@@ -516,9 +518,9 @@ def _options_of(sketch: AnySketch | None, db: Any, data: Any) -> Options | None:
 
 @contextmanager
 def _opened(db: Any, own: Options | None, *, features: bool = False) -> Iterator[database.Database]:
-    """Yield the database `db`, opened or created if it is a path, and closed afterwards.
+    """Yield the database `db`; a path is opened or created, and closed afterwards.
 
-    `features`: one that is created without options stores them.
+    `features`: whether a database that is created without options stores features.
     """
     if isinstance(db, database.Database):
         check_sketch(db, own)
@@ -527,9 +529,9 @@ def _opened(db: Any, own: Options | None, *, features: bool = False) -> Iterator
     try:
         held = database.open(db, "w")
     except (NotFoundError, FormatError):
-        # A call that was interrupted while it created the database left a directory without
-        # contents.  Mode "c" takes that, and refuses all else that is no database.
-        # Documents that were not seen for long can be dropped later without foresight.
+        # An interrupted call can leave a directory without contents, which mode "c" accepts; it
+        # refuses anything else that is not a database.  `SEEN` stores times, so that documents can
+        # be dropped later by age.
         made = Options(keep_times=SEEN, features=features) if own is None else own
         held = database.open(db, "c", options=made)
     with held:
@@ -540,7 +542,7 @@ def _opened(db: Any, own: Options | None, *, features: bool = False) -> Iterator
 def _chosen(
     rows: DataRows, text: FieldName, threads: int | None, staying: Staying, kept: Bools
 ) -> Survivors:
-    """Return the rows that stay; `text`: the field of the texts."""
+    """Return the kept rows; `text`: the field of the texts."""
     return InMemory(rows.chosen(kept), text, threads, staying)
 
 
@@ -551,12 +553,13 @@ def _named(names: Sequence[Any], rows: I64) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _GivenRows:
-    """Some rows, with what a result says of them.
+    """The rows of a call, from which results are made.
 
-    `survivors` returns the rows that stay; `texts` those of rows, below 0 of a reference, and
-    `names` their ids or positions.  `is_null` bool[n]: the rows without a text, see `on_null`;
-    `question`, `options`: what a search was asked, and the options given.  `left_out`: what could
-    not be read; `is_read` bool[n]: the rows that are not among it.  `is_led`: there is a reference.
+    `survivors` returns the rows with a flag.  `texts` returns the texts of rows, or of documents of
+    a reference below 0, and `names` returns ids or positions of rows.  `is_null` bool[n]: whether
+    each row has no text; see `on_null`.  `question` and `options` are of the search.
+    `left_out`: the rows that could not be read; `is_read` bool[n]: whether each row was read.
+    `is_led`: whether there is a reference.
     """
 
     survivors: Callable[[Bools], Survivors]
@@ -571,7 +574,7 @@ class _GivenRows:
     is_led: bool
 
     def result(self, found: RowMatches) -> Deduplicated:
-        """Return what becomes of the rows."""
+        """Return the result for the matches of a search."""
         kept = self.is_read.copy()
         kept[found.removed] = False
         staying = self._staying(found, kept) if found.leaders is None else found.leaders
@@ -583,9 +586,9 @@ class _GivenRows:
             dropped=dropped, skipped=int(np.count_nonzero(~self.is_read)),
         )  # fmt: skip
         options = within.by_rule(self.options or Options(), self.question)
-        # By the rule "contained" nothing is lost that is in a database.
+        # With a database, the rule "contained" allows no loss, so all numbers are 0.
         none_lost = None if self.question.lose is None else np.zeros(len(found.removed), np.int64)
-        # A database has options of its own.
+        # A database has its own threshold, which is not known here.
         usual = None if found.leaders is None else options.similarity
         measure = found.groups.measure if found.leaders is None else options.measure
         return Deduplicated(
@@ -609,11 +612,11 @@ class _GivenRows:
         )  # fmt: skip
 
     def _again(self, found: RowMatches, is_chosen: Bools) -> Deduplicated:
-        """Return the same result with only some of the duplicates removed."""
+        """Return the result with only the flagged duplicates removed."""
         return self.result(found.chosen(is_chosen, self.names))
 
     def _staying(self, found: RowMatches, kept: Bools) -> I64:
-        """Return the row with the id of each representative, -1 if no row that stays has it."""
+        """Return the kept row with the id of each representative, -1 if there is none: int64[k]."""
         rows = np.flatnonzero(kept)
         row_of = dict(zip(self.names(rows), rows.tolist(), strict=True))
         return np.array([row_of.get(id, -1) for id in found.representatives], np.int64)

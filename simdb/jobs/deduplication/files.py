@@ -1,4 +1,4 @@
-"""Files: the main job over files and folders, whose texts are never all in memory."""
+"""Files: deduplication of files and folders, without holding all texts in memory."""
 
 import os
 import warnings
@@ -29,9 +29,9 @@ Paths = Sequence[str]
 
 
 def paths_of(data: Any) -> list[str] | None:
-    """Return the paths that `data` names: a path or a pattern, or a list of `os.PathLike`.
+    """Return the paths that `data` names: a path or pattern, or a list of `os.PathLike`.
 
-    None for anything else: a list of str holds texts, and InputError says so if each is a file.
+    Returns None for anything else.  A list of str holds texts; InputError if each names a file.
     """
     if isinstance(data, str | os.PathLike):
         return [os.fspath(data)]
@@ -59,9 +59,9 @@ def reading_of(
     memory: int | None = None,
     hashes: Bits | None = None,
 ) -> files.SourceOptions:
-    """Return how to read the documents of a call in Python, by its arguments.
+    """Return the options for reading the documents of a Python call.
 
-    Raises OptionError unless `id` can be used with files.
+    Raises OptionError if `id` is not the name of a field.
     """
     if id is not None and not isinstance(id, str | tuple):
         raise OptionError("id= of files is the name of a field")
@@ -71,7 +71,7 @@ def reading_of(
         id_field=named, text_field=checked_field("text", text), encoding=encoding,
         errors=errors, digits="" if hashes is None else HEXADECIMAL,
         given=given, fields=tuple(fields), has_fields=False, has_lines=True, has_absent=True,
-        # What is dropped is read as what is kept: it matches nothing, and has its place.
+        # A document without text is also read if it will be dropped, so that it has a position.
         on_null=KEEP if on_null == DROP else on_null,
         threads=threads, memory=memory,
     )  # fmt: skip
@@ -85,7 +85,7 @@ def opened(
     staying: files.Staying | None = None,
     hashes: Bits | None = None,
 ) -> "Files":
-    """Return the documents of files and folders, which are read again until `held` is closed.
+    """Return the documents of files and folders, which can be read again until `held` is closed.
 
     `skipped`, `staying`, `hashes`: see `Files`.
     """
@@ -95,7 +95,7 @@ def opened(
 
 
 def sources_of(paths: Paths, reading: files.SourceOptions) -> list[str]:
-    """Return the files and folders that paths name; InputError for what cannot be read.
+    """Return the files and folders that paths name; InputError if one cannot be read.
 
     Issues a RuntimeWarning for a folder with files of records.
     """
@@ -112,10 +112,10 @@ def sources_of(paths: Paths, reading: files.SourceOptions) -> list[str]:
 def records_of(
     paths: Paths, names: Sequence[FieldName], reading: files.SourceOptions, skipped: Skipped
 ) -> list[dict[Any, Any]]:
-    """Return the records in files and folders: their ids, and the fields `names`.
+    """Return the records in files and folders, with their ids and the fields `names`.
 
-    A file that is one document has its text in the first of them.  FieldError for a source of
-    records without one of the fields.
+    The text of a file that is one document goes into the first field.  Raises FieldError if a
+    source of records lacks a field.
     """
     reading = replace(
         reading, text_field=names[0], fields=tuple(names), given=tuple(names), has_texts=False,
@@ -131,7 +131,7 @@ def records_of(
 
 
 class Files:
-    """The sources of one run."""
+    """The documents in the sources of one run."""
 
     def __init__(
         self,
@@ -141,10 +141,10 @@ class Files:
         staying: files.Staying | None = None,
         hashes: Bits | None = None,
     ) -> None:
-        """Read `sources` as `reading` says.
+        """Read `sources` with the options `reading`.
 
-        `skipped` takes what cannot be read, if it is allowed.  `staying`: files that no output
-        replaces.  `hashes`: the sketch of documents that are hashes.
+        `skipped` takes unreadable documents, if it is allowed.  `staying`: files that no output may
+        replace.  `hashes`: the sketch, if documents are hashes.
         """
         self._hashes = hashes
         self.sources, self.reading, self.staying = sources, reading, staying or {}
@@ -154,17 +154,17 @@ class Files:
 
     @property
     def origins(self) -> files.Origins:
-        """Where lines can be read again."""
+        """The places of lines that can be read again."""
         assert self.reading.origins is not None, "they are read again"
         return self.reading.origins
 
     @property
     def nulls(self) -> Bools:
-        """Which of the documents so far have no text: bool[n]."""
+        """Whether each document so far has no text: bool[n]."""
         return np.concatenate([np.empty(0, np.bool_), *self._nulls])
 
     def batches(self) -> Iterator[files.Batch]:
-        """Yield all documents; InputError for the first that is none."""
+        """Yield all documents in batches; InputError for the first unreadable one."""
         files.AMOUNT.begin()
         for each in files.read_sources(self.sources, self.reading):
             if isinstance(each, files.InputProblem):
@@ -186,7 +186,7 @@ class Files:
             warnings.warn(note, RuntimeWarning, stacklevel=2)
 
     def _readable(self, batch: files.Batch, sketch: Bits) -> files.Batch:
-        """Return the documents that are hashes or null; InputError unless others may be skipped."""
+        """Return the documents that are hashes or null; skip the rest, or raise InputError."""
         first = self.count + len(self.skipped)
 
         def leave_out(at: int, id: Any, reason: str) -> None:
@@ -200,12 +200,12 @@ class Files:
         return batch.chosen(np.flatnonzero(~bad.flags(len(batch)))) if len(bad) else batch
 
     def survivors(self, target: Any) -> files.SurvivorOutput:
-        """Return what fills a target with documents."""
+        """Return an output that writes documents to a target."""
         return files.SurvivorOutput(target, self.sources, self.reading)
 
 
 def not_pickled() -> NotPickledError:
-    """Return the error for a result that has no copy, because it reads texts again."""
+    """Return the error for pickling a result that reads texts again."""
     return NotPickledError(
         "this result cannot be pickled or copied, because it reads texts again in their files; take"
         " what you need of it, such as data and kept"
@@ -213,12 +213,12 @@ def not_pickled() -> NotPickledError:
 
 
 class KeptDocuments:
-    """The documents of files that stay; what is needed to read them goes with this object."""
+    """The kept documents of files; the object frees what it needs to read them again."""
 
     def __init__(
         self, read: Files, lines: files.LinesAgain, kept: Bools, held: "ExitStack | KeptDocuments"
     ) -> None:
-        """Take `held`, which frees `lines`, or share it with others of the same run."""
+        """Own `held`, which frees `lines`, or share it with other documents of the same run."""
         self._files, self._lines, self._kept, self._held = read, lines, kept, held
         if isinstance(held, ExitStack):
             weakref.finalize(self, held.close)
@@ -228,17 +228,17 @@ class KeptDocuments:
         raise not_pickled()
 
     def chosen(self, kept: Bools) -> "KeptDocuments":
-        """Return other documents of the same run."""
+        """Return the documents of the same run with a flag in `kept`."""
         return KeptDocuments(self._files, self._lines, kept, self)
 
     @property
     def staying(self) -> files.Staying:
-        """Files that no page and no other list replaces."""
+        """The files that no page or list may replace."""
         own = [each for each in self._files.sources if not os.path.isdir(each)]
         return {"in data": own, **self._files.staying}
 
     def write(self, path: str, *, in_place: bool = False) -> None:
-        """Write them to a file or folder, see `Deduplicated.write`."""
+        """Write the documents to a file or folder; see `Deduplicated.write`."""
         read = self._files
         files.check_outputs(
             {"path": path}, read.sources, read.staying, kept=["path"], in_place=in_place,
@@ -255,7 +255,7 @@ class KeptDocuments:
 
     @property
     def data(self) -> Any:
-        """They as a pyarrow.Table, with the fields of their records."""
+        """The documents as a pyarrow.Table, with the fields of their records."""
         parquet = load_arrow("the survivors of files", "pyarrow.parquet")
         threads = thread_count(self._files.reading.threads)
         with TemporaryFolder(None) as folder:

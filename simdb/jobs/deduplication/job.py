@@ -1,9 +1,9 @@
-"""Job: one run of the main job over files and folders, from reading to what stays of them.
+"""Job: one run of a deduplication of files and folders, from reading to writing.
 
-`simdb.deduplicate` and `simdb dedup` both say in a `DedupJob` what they want, and `run_job` reads,
-decides, stores and writes.  Documents come in batches and are read once.  What is needed a second
-time is read again where it is, or waits in temporary files: in memory are some bytes of each
-document, and no text.
+`simdb.deduplicate` and `simdb dedup` both describe the run in a `DedupJob`.  `run_job` reads
+documents in batches, decides, stores and writes.  Texts and lines that are needed a second time are
+read again from their source, or wait in temporary files.  Memory holds some bytes of each document,
+but no text.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -40,16 +40,16 @@ from simdb.sketch import AnySketcher
 if TYPE_CHECKING:
     from simdb.jobs.report.page import TextPair
 
-# The documents that get their names at a time.
+# Documents per batch when their ids are read.
 NAMED_DOCUMENTS = 1 << 14
 # Digits of a similarity in a row.
 DIGITS = 6
 LARGEST_SHOWN = 3
-# A group of fewer documents is not worth a line.
+# Smaller groups are not mentioned.
 LARGE_DOCUMENTS = 10
 
-# Opens or creates a database, for a `with` statement.  Before anything is read, its argument is
-# called with the database, or with one that is as the new one will be.
+# Opens or creates a database, for a `with` statement.  Its argument is a test of the job, called
+# before any reading with the database, or with an empty one of the same options.
 OpenedDatabase: TypeAlias = Callable[
     [Callable[[Database], object]], AbstractContextManager[Database]
 ]
@@ -63,21 +63,23 @@ def _ignored(*given: object) -> None:
 class DedupJob:
     """The settings of a run.
 
-    `batches` yields the documents of `sources` for options and what reads the texts; `documents`
-    returns how many it has yielded.  `origins`: where lines can be read again.  `held` frees what a
-    result needs.  `rule`: which document of a group stays, no function.  `unit`: the parts that
-    are dropped.  `text`: the field with the texts.
+    `batches` yields the documents of `sources`, given options and a sketcher; `documents` returns
+    how many were yielded.  `origins`: the places of lines that can be read again.  `held` frees the
+    temporary files of the result.  `rule`: which document of a group is kept; not a function.
+    `unit`: the kind of parts to drop.  `text`: the field with the texts.
 
-    `reference`: texts that documents are compared with, too.  `database` opens the one in which new
-    documents are stored, and `begin_write` begins to write there; `run`: the name of the run.
-    `known` returns the texts of stored documents, None if they are not known; `beginnings` takes
-    texts that are shown.
+    `reference`: more texts to compare with.  `database` opens the database that stores new
+    documents, `begin_write` begins a transaction there, and `run` is the name of the run.  `known`
+    returns a source of the texts of stored documents, None without one.  `beginnings` takes texts
+    for the page.
 
-    `output`: what documents are written to, now or, without a target, later.  It is one of the
-    `outputs`, which get their names in the end.  `has_texts`: texts will be asked for, though none
-    decide.  `note` takes lines about ids, `report` the number of documents so far, `begin` the name
-    of each stage and how the one before was done.  `found` is called when all is decided, before
-    anything is stored or written.
+    `output`: where documents are written; if it has no target, they are written later.  It is one
+    of the `outputs`, which get their names at the end.  `has_texts`: the result needs texts, even
+    if the decision does not.
+
+    `note` is called with remarks about ids, `report` with the number of documents so far, `begin`
+    with the name of each stage and the method of the previous stage.  `found` is called with the
+    decisions, before anything is stored or written.
     """
 
     sources: Sequence[str]
@@ -105,18 +107,18 @@ class DedupJob:
     found: "Callable[[Outcome], None]" = _ignored
 
     def sieve(self, sketch: TextSketch, stored: UnitKeys | None = None) -> Sieve:
-        """Return what finds parts; OptionError for a sketch that does not cut them into words."""
+        """Return a sieve of parts; OptionError for a sketch that does not cut texts into words."""
         return Sieve(sketch, self.unit, self.question, stored)
 
     def decided(self, outcome: "Outcome") -> None:
-        """Tell what was decided; OptionError if too many documents are duplicates."""
+        """Report the decisions; OptionError if too many documents are duplicates."""
         if outcome.parts is None:
             count, largest = self.documents(), outcome.largest_note()
             self.question.check_share(outcome.duplicates, count, largest or "")
         self.found(outcome)
 
     def write(self, lines: files.LinesAgain, outcome: "Outcome", what: str, **places: int) -> None:
-        """Write the documents that stay; each document that was read is in one of the `places`."""
+        """Write the kept documents; `places`: the number of other documents by their fate."""
         output = None if self.output is None or self.output.target is None else self.output
         if output is not None:
             self.begin(f"writing what is {what}")
@@ -129,7 +131,10 @@ class DedupJob:
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """Rows that are made anew whenever they are read; `make` can take what they show of a text."""
+    """Rows that are made anew for each reading.
+
+    `make` yields them; its optional argument returns the excerpt of a text for a row.
+    """
 
     make: Callable[..., Iterator[files.Row]]
 
@@ -140,16 +145,19 @@ class FoundRows:
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What became of the documents of a run.
+    """The result of a run.
 
-    `kept` bool[n]: which stay; `stored`: how many of them are new.  `duplicates`: how many
-    documents go, or with `parts`, how many of these.  `groups`: how many, and `largest`: size and
-    representative of the largest, the largest first.  `led`: how many duplicates match a reference,
-    None without one.  `verification`: what texts have decided, None if they were not asked.
-    `earlier`: how many documents match one of an earlier run, which no rule replaces.  `renamed`,
-    `empty`, `seen`, `again`: how many got another id, have no features, were stored by another run,
-    or by this one before.  `rows`: one for each group, or each document that goes or loses
-    parts.  `decided` and `run`: without a database, by positions of documents.
+    `kept` bool[n]: whether each document is kept; `stored`: the number of kept ones that are new.
+    `duplicates`: the number of removed documents, or of dropped parts if there are `parts`.
+    `groups`: the number of groups.  `largest`: size and representative of the largest groups, in
+    descending order.  `led`: the number of duplicates that match a reference, None without one.
+    `verification`: the decisions of texts, None if estimates decided.
+
+    `earlier`: the number of documents that match a document of an earlier run.  `renamed`, `empty`,
+    `seen`, `again`: the numbers of documents with a changed id, without features, stored by another
+    run, and stored by this run on an earlier occasion.  `rows`: a row for each group, or for each
+    document that is removed or loses parts.  `decided` and `run`, without a database: the decisions
+    by position, and the documents.
     """
 
     rows: FoundRows
@@ -171,9 +179,9 @@ class Outcome:
     run: Any = None
 
     def page(self, documents: int, similarity: float | None) -> str:
-        """Return a page with each text that goes next to the one that stays for it.
+        """Return a page with each removed text next to the text that is kept for it.
 
-        `documents`: how many were read; `similarity`: the least one that was asked for.
+        `documents`: the number of documents read.  `similarity`: the threshold of the call.
         """
         counts, measure, least = self.verification, None, similarity
         if counts is not None:
@@ -182,16 +190,16 @@ class Outcome:
         return report.page.render_removed(documents, self.duplicates, rule, self.pairs())
 
     def largest_note(self) -> str | None:
-        """Return a line about the largest groups; None if all are small."""
+        """Return a line about the largest groups; None if all groups are small."""
         large = [each for each in self.largest if each[0] >= LARGE_DOCUMENTS]
         shown = ", ".join(f"{name} ({counted(size, 'document')})" for size, name in large)
         return f"largest groups: {shown}" if large else None
 
 
 def run_job(job: DedupJob) -> Outcome:
-    """Do a job: read the documents, decide, store what is new and write what stays.
+    """Read the documents of a job, decide, store the new ones and write the kept ones.
 
-    All outputs get their names and all that is new is stored, or, after an error, nothing.
+    After an error, no output gets its name and nothing is stored.
     """
     if job.unit.name != DOCUMENT:
         return _drop_parts(job)
@@ -199,7 +207,7 @@ def run_job(job: DedupJob) -> Outcome:
 
 
 def _find_groups(job: DedupJob) -> Outcome:
-    """Keep one document of each group."""
+    """Keep one document of each group, without a database."""
     question = job.question.of(job.options.sketch)
     run = job.held.enter_context(DedupRun(job, question))
     for done in run.read(job.batches(job.options, run.sketcher), job.sources):
@@ -228,12 +236,12 @@ def _find_groups(job: DedupJob) -> Outcome:
 
 
 def _find_new(job: DedupJob, opened: OpenedDatabase) -> Outcome:
-    """Store the documents that match nothing that is stored or kept; others leave.
+    """Store the documents that match neither a stored nor a kept document; remove all others.
 
-    If the sources give one id to several documents, all but the first get an id that contains the
-    name of their source.  A document that an earlier run stored with the same id and fingerprint
-    was seen, and is not stored again; if it was this run, on an earlier occasion, it is kept again.
-    What is stored already is kept, whatever the rule says.
+    If several documents have one id, all except the first get an id with the name of their source.
+    A document that was stored earlier, with the same id and fingerprint, is not stored again.  It
+    is kept if this run stored it on an earlier occasion; if another run did, it counts as seen.
+    The rule never replaces a stored document.
     """
 
     def try_out(database: Database) -> None:
@@ -278,7 +286,7 @@ def _find_new(job: DedupJob, opened: OpenedDatabase) -> Outcome:
 
 
 def _drop_parts(job: DedupJob) -> Outcome:
-    """Drop the parts of documents that occurred before, or that a database has."""
+    """Drop the parts of documents that occurred earlier, or that a database has."""
     with ExitStack() as held:
         stored, options, transaction = None, job.options, None
         if job.database is not None:
@@ -318,10 +326,10 @@ def _drop_parts(job: DedupJob) -> Outcome:
 
 
 class DedupRun(ExitStack):
-    """The documents that are grouped, by their positions in the input; `with` frees them."""
+    """The documents of a run that forms groups, by positions in the input; `with` frees them."""
 
     def __init__(self, job: DedupJob, question: DedupQuestion) -> None:
-        """Decide by `question`, and keep of each group the document that the job prefers."""
+        """Decide by `question`; the rule of the job chooses the kept document of each group."""
         super().__init__()
         self.reference = job.reference
         self.order: I64 | None = None
@@ -335,43 +343,43 @@ class DedupRun(ExitStack):
         self.sketcher = self.documents.sketcher
 
     def read(self, batches: Iterable[files.Batch], sources: Collection[str]) -> Iterator[int]:
-        """Take all batches, which are read from `sources`; yield the number of documents."""
+        """Add all batches, which are read from `sources`; yield the number of documents so far."""
         count = partial(files.AMOUNT.expected_documents, sources)
         return self.documents.add_all(map(self._noted, batches), count, errors="strict")
 
     def decide(self) -> Decided:
-        """Return what becomes of the documents, each of which has an id of its own then."""
+        """Make the ids of documents distinct, and return which documents are removed."""
         self.names.settle()
         self.order = self._again.order()
         return self.documents.decide(self.order, self.texts)
 
     def texts(self, positions: I64) -> Any:
-        """Return the texts at some positions, or of leaders; InputError if a file was changed."""
+        """Return the texts of documents or leaders; InputError if a file has changed."""
         if self.reference is None:
             return self._again.at(positions)
         return either(positions, self._again.at, self.reference.texts)
 
     def ids(self, positions: I64) -> Sequence[Any]:
-        """Return the ids of documents at some positions, or of leaders."""
+        """Return the ids of documents or leaders."""
         if self.reference is None:
             return self.names.of(positions)
         return either(positions, self.names.of, self.reference.names)
 
     def _noted(self, batch: files.Batch) -> Texts:
-        """Note what is needed later of a batch, and return its texts."""
+        """Note how to read a batch again, and return its texts."""
         self._again.add(batch)
         self.lines.add(batch)
         return batch.texts
 
 
 class SecondLook(ExitStack):
-    """The documents of a run by their positions: ids, texts and lines, and which are preferred.
+    """The documents of a run by their positions: ids, texts, lines and order of preference.
 
-    `with` removes the files in which that waits.
+    `with` removes the temporary files.
     """
 
     def __init__(self, job: DedupJob, *, has_texts: bool = True) -> None:
-        """Prefer by the rule of a job; `has_texts`: texts will be asked for."""
+        """Begin without documents, with the rule of a job; `has_texts`: texts will be needed."""
         super().__init__()
         self.names = self.enter_context(files.Names(job.note, job.question.memory))
         self.lines = self.enter_context(files.LinesAgain(job.origins, job.output))
@@ -379,16 +387,16 @@ class SecondLook(ExitStack):
         self._rule, self._note = job.rule, job.note
         self._sizes: list[I64] = []
         self._values: list[Any] = []
-        self._is_valued = False  # what is not compared has a value of the field
+        self._is_valued = False  # whether a document passed by has the field of the rule
         self._count = 0
 
     def pass_by(self, batch: files.Batch) -> None:
-        """Note whether documents, some of which may not be compared, have what the rule names."""
+        """Note whether any document, compared or not, has a value in the field of the rule."""
         if self._rule.field and not self._is_valued:
             self._is_valued = not all(map(keeping.is_missing, self._values_of(batch)))
 
     def add(self, batch: files.Batch, renamed: Mapping[int, Any] | None = None) -> None:
-        """Take documents, without their lines; `renamed`: see `Names.add`."""
+        """Add documents, without their lines; `renamed`: see `Names.add`."""
         self.names.add(batch, renamed)
         self._count += len(batch)
         if self._texts is not None:
@@ -405,14 +413,14 @@ class SecondLook(ExitStack):
         return self._count
 
     def at(self, positions: I64) -> Any:
-        """Return the texts at some positions; InputError if a file was changed since."""
+        """Return the texts at given positions; InputError if a file has changed."""
         assert self._texts is not None, "texts were announced"
         return self._texts.texts(positions.astype(np.uint32))
 
     def order(self) -> I64 | None:
-        """Return the positions of all documents, those to be preferred first: int64[n].
+        """Return the positions of all documents, the preferred first: int64[n].
 
-        None for the order of the input.
+        Returns None for the order of the input.
         """
         rule = self._rule
         if rule.kind == keeping.FIRST:
@@ -432,20 +440,20 @@ class SecondLook(ExitStack):
 
 
 class PartsRun(ExitStack):
-    """The documents that lose parts, by their positions in the input; `with` frees them."""
+    """The documents of a run that drops parts, by positions in the input; `with` frees them."""
 
     def __init__(self, sieve: Sieve, job: DedupJob, names: files.Names) -> None:
-        """Drop what `sieve` drops; `names` takes the ids."""
+        """Begin without documents; `sieve` takes the texts, and `names` the ids."""
         super().__init__()
         self._sieve, self._names = sieve, names
         self.lines = self.enter_context(files.LinesAgain(job.origins, job.output))
 
     def read(self, batches: Iterable[files.Batch]) -> Iterator[int]:
-        """Take all batches; yield the number of documents so far."""
+        """Add all batches; yield the number of documents so far."""
         return self._sieve.read(map(self._noted, batches))
 
     def change(self, dropped: Dropped, sources: Sequence[str], text: FieldName) -> None:
-        """Take what is dropped out of the field `text` of records; InputError like `write`."""
+        """Remove the dropped parts from the field `text` of records; InputError as `write`."""
         wanted = field_named(text)
 
         def changed(position: int, row: files.Row) -> files.Row:
@@ -454,7 +462,7 @@ class PartsRun(ExitStack):
         self.lines.change(dropped.changed, sources, changed)
 
     def _noted(self, batch: files.Batch) -> Texts:
-        """Note where the documents of a batch lie, and return its texts."""
+        """Note the ids and lines of a batch, and return its texts."""
         self._names.add(batch)
         self.lines.add(batch)
         return batch.texts
@@ -467,9 +475,9 @@ def _compared(
     beginnings: Any,
     has_text: list[Bools],
 ) -> Iterator[Texts]:
-    """Yield the texts to compare of each batch, and note what is needed of it later.
+    """Yield the texts of each batch that need a comparison, and note how to read them again.
 
-    `has_text` takes which documents have a text.  The others are kept, and stored nowhere.
+    `has_text` takes flags of documents with a text.  Documents without one are kept but not stored.
     """
     for whole in batches:
         again.lines.add(whole)
@@ -493,10 +501,10 @@ def _compared(
 def _group_rows(
     decided: Decided, run: DedupRun, shown: Callable[[Any], Any] | None = None
 ) -> Iterator[files.Row]:
-    """Yield a row for each group: its representative, its size and its other documents.
+    """Yield a row for each group: its representative, its size and its duplicates.
 
-    With a reference, the row also says whether the representative is of that.  `shown` returns what
-    the rows have of a text; None for nothing.
+    With a reference, the row also says whether the representative belongs to it.  `shown` returns
+    the excerpt of a text for a row; None omits texts.
     """
     offsets, members, places = decided.groups(run.order)
     for first, end in _portions(offsets):
@@ -516,7 +524,7 @@ def _group_rows(
 
 
 def _portions(offsets: I64) -> Iterator[tuple[int, int]]:
-    """Yield the first group, and the one after the last, of groups of a bounded size in all."""
+    """Yield ranges of groups, start and stop; several have at most `NAMED_DOCUMENTS` members."""
     first, count = 0, len(offsets) - 1
     while first < count:
         end = int(np.searchsorted(offsets, offsets[first] + NAMED_DOCUMENTS, "right")) - 1
@@ -526,10 +534,10 @@ def _portions(offsets: I64) -> Iterator[tuple[int, int]]:
 
 
 def _matches(decided: Decided, places: I64, ids: Sequence[Any]) -> list[files.Row]:
-    """Return a row for each document of some groups; that of one that stays has only its id."""
+    """Return a row for each member of groups; in that of a representative only the id is valid."""
     if not len(decided.removed):
         return []
-    # Documents that texts decide have no fingerprints.
+    # With exact similarities, no sketches are made, so distances are unknown.
     none, far = np.full(len(decided.removed), None), decided.distances
     shown = decided.similarities[places].astype(np.float64).round(DIGITS)
     distances = (none if far is None else far)[places].tolist()
@@ -540,7 +548,7 @@ def _matches(decided: Decided, places: I64, ids: Sequence[Any]) -> list[files.Ro
 
 
 def _group_pairs(decided: Decided, run: DedupRun, sketch: TextSketch) -> "list[TextPair]":
-    """Return the duplicates next to what stays for them, with their texts, for a page."""
+    """Return the least similar pairs of a duplicate and its representative, for a page."""
     sides = decided.removed, decided.leaders
     return report.page.nearest_pairs(
         decided.similarities,
@@ -559,7 +567,7 @@ def _left_rows(left: Left) -> Iterator[files.Row]:
 
 
 def _left_pairs(left: Left, beginnings: Any, sketch: TextSketch) -> "list[TextPair]":
-    """Return the documents that are left out next to what they match, for a page."""
+    """Return the least similar pairs of a document left out and its match, for a page."""
     sides = left.ids, left.matches
     return report.page.nearest_pairs(
         left.similarities,

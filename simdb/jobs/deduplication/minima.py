@@ -1,9 +1,9 @@
-"""Minima: which documents of one run may be alike, from their minima in bands, without a database.
+"""Minima: candidate pairs of one run by MinHash banding, without a database.
 
-Two documents with the Jaccard similarity s agree in a minimum with probability s, so they share a
-band of r minima with probability s^r, and at least one of b bands with 1 - (1 - s^r)^b (Broder
-1997; Leskovec, Rajaraman & Ullman 2020, section 3.4).  Only the keys of the bands are kept, 32 bits
-each, and each table of them is sorted once, in parts that fit the memory.
+Two documents with the Jaccard similarity s agree in a minimum with probability s.  So they share a
+band of r minima with probability s^r, and at least one of b bands with 1 - (1 - s^r)^b.  Sources:
+Broder 1997; Leskovec, Rajaraman & Ullman 2020, section 3.4.  Each band of a document is kept as a
+key of 32 bits.  The keys of a band are sorted once, in parts that fit in memory.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -30,22 +30,22 @@ from simdb.core.values import dataclass
 from simdb.database import SKETCHED_DOCUMENTS, joined as joined_sketches
 from simdb.sketch import NO_RESOURCES, MinHashSketcher, Sketcher, narrowed, permutations_of
 
-# No number of bands makes all pairs candidates.
+# A larger recall counts as this one, since no number of bands makes every pair a candidate.
 RECALL_MOST = 0.999999
-# What a document costs, in nanoseconds: a minimum of a text of 1 kB, a table, and a candidate.
+# Cost in nanoseconds of a minimum of a text of 1 kB, of a table entry, and of a candidate.
 MINIMUM_COST, TABLE_COST, CANDIDATE_COST = 4.5, 20.0, 150.0
-# The similarity of unrelated documents is learnt from the pairs of so many.
+# Sample size for the similarities of unrelated documents, and minima of each.
 SAMPLED_DOCUMENTS, SAMPLED_MINIMA = 512, 256
-# More similar ones are copies of one page, which say nothing of other pages.
+# Pairs above this are copies of one page, and would distort that sample.
 UNRELATED_BELOW = 0.5
-# Candidates are compared by so many minima of 8 bits, before their texts are.
+# Minima of 8 bits by which candidates are compared before their texts.
 COMPARED_MINIMA = 64
 KEY_BITS = 32
-# So many keys of a band, or half as many, are sorted at a time by each thread, in 24 bytes each;
-# they are found by looking at so many at a time.
+# Limit on the keys in a part, which a thread sorts in 24 bytes each; a part has at least half.
 SORTED_KEYS = 1 << 23
+# Keys per step of the search for the keys of a part.
 SCANNED_KEYS = 1 << 20
-# A part is a number of one byte, and this is none.
+# The number of a part fits in one byte; `NO_PART` marks documents that are in no part.
 PART_BITS_MOST, NO_PART = 7, 255
 
 Texts = Sequence[Any] | TextColumn
@@ -55,10 +55,9 @@ Texts = Sequence[Any] | TextColumn
 class BandBuckets:
     """Documents that share the key of a band: `pairs` uint64[k], ascending, and larger buckets.
 
-    A pair is the bucket of two documents, of which the lesser is in the upper half of the word.
-    The others have the members uint32[e], in buckets of `sizes` uint32[m], at least three each and
-    in ascending order.  `marks` uint64[m]: equal for equal buckets; that different ones have the
-    same is as likely as for two random words.
+    A bucket of two documents is one word of `pairs`, with the lesser document in the upper half.
+    The larger buckets have `sizes` uint32[m] and `members` uint32[e], ascending in each bucket.
+    `marks` uint64[m]: a hash of each larger bucket, equal for equal buckets.
     """
 
     pairs: U64
@@ -68,7 +67,7 @@ class BandBuckets:
 
     @classmethod
     def of(cls, sizes: U32, members: U32) -> "BandBuckets":
-        """Return the buckets of `sizes`, at least two each, that have the `members`."""
+        """Return buckets with these `sizes`, of two or more, and `members`."""
         firsts = np.cumsum(sizes, dtype=np.int64) - sizes
         is_pair = sizes == 2
         lesser = firsts[is_pair]
@@ -77,7 +76,7 @@ class BandBuckets:
         larger = members[~np.repeat(is_pair, sizes)]
         sizes = sizes[~is_pair]
         firsts = np.cumsum(sizes, dtype=np.int64) - sizes
-        mixed = fmix64(larger.astype(np.uint64) + np.uint64(1))  # which is 0 of 0 alone
+        mixed = fmix64(larger.astype(np.uint64) + np.uint64(1))  # fmix64 is 0 only for 0
         marks = np.add.reduceat(mixed, firsts) if len(firsts) else mixed
         return cls(pairs, sizes, larger, marks)
 
@@ -85,23 +84,23 @@ class BandBuckets:
 def banding_for(
     similarity: float, documents: float, recall: float, background: plan.Background | None = None
 ) -> plan.Banding | None:
-    """Return the bands of least cost that make documents of `similarity` candidates.
+    """Return the cheapest bands that make pairs of `similarity` candidates with chance `recall`.
 
-    That is with the probability `recall`, and with a larger one for more similar ones.
-    `background`: the similarities of unrelated documents; None for those of an unknown collection.
-    Returns None if there are none for a signature of the usual size.
+    More similar pairs have a greater chance.  `background`: the similarities of unrelated
+    documents; None assumes an unknown collection.  Returns None if no bands within the size limit
+    of a signature suffice.
     """
     wanted = min(recall, RECALL_MOST)
     every = []
     for rows in range(1, PERMUTATIONS_MOST + 1):
         banding = plan.fewest_bands(rows, PERMUTATIONS_MOST, similarity, wanted, KEY_BITS)
         if banding is None:
-            # Of more rows there are fewer bands, and each finds less.
+            # With more rows fewer bands fit, and each finds less.
             break
         every.append(banding)
 
     def cost(banding: plan.Banding) -> float:
-        # A pair is a candidate of both documents, and compared once.
+        # Half, since a pair is a candidate of both documents but compared once.
         found = plan.expected_candidates(documents / 2, banding, background=background)
         minima = max(banding.bands * banding.rows, COMPARED_MINIMA)
         return minima * MINIMUM_COST + banding.bands * TABLE_COST + found * CANDIDATE_COST
@@ -111,7 +110,7 @@ def banding_for(
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """Some documents as they are kept, see `Minima`."""
+    """The keys and minima of some documents, as `Minima` keeps them."""
 
     keys: U32  # uint32[b, n]: a key for each band
     minima: U8  # uint8[n, COMPARED_MINIMA]
@@ -129,10 +128,10 @@ class Signed:
 
 
 class Minima(ExitStack):
-    """The documents of one run, in the order in which they are added.
+    """The documents of one run, in the order of adding.
 
-    Each is kept by the keys of its bands and by its first minima, cut to 8 bits, which tell most
-    pairs that share a band by chance from those that match.
+    For each document, the keys of its bands are kept, and its first minima, cut to 8 bits.  These
+    minima reject most pairs that share a band only by chance.
     """
 
     def __init__(
@@ -143,7 +142,10 @@ class Minima(ExitStack):
         allowed: Collection[str] = (),
         memory: int | None = None,
     ) -> None:
-        """Take features as `sketch` does; for the others see `Sketcher`, `simdb.core.memory`."""
+        """Take features as `sketch` does.
+
+        `resources`, `allowed`: see `Sketcher`.  `memory`: see `simdb.core.memory`.
+        """
         super().__init__()
         self.banding = banding
         self._signer = signer_of(sketch, banding.bands * banding.rows, resources, allowed)
@@ -152,7 +154,7 @@ class Minima(ExitStack):
         self._empty: list[Bools] = []
 
     def sign(self, texts: Texts, *, errors: str = "strict", threads: int = 1) -> Signed:
-        """Return some texts as they are kept; InputError for one that is not valid Unicode.
+        """Return the keys and minima of texts; InputError for a text that is not valid Unicode.
 
         Several threads may call this.
         """
@@ -161,7 +163,7 @@ class Minima(ExitStack):
     def sketch_and_sign(
         self, sketcher: Sketcher, texts: TextColumn, *, errors: ErrorsName, threads: int
     ) -> tuple[Sketches, Signed]:
-        """Return the sketches of texts by `sketcher`, which can sign, and what `sign` returns."""
+        """Return the sketches of texts by `sketcher`, which can sign, and their keys and minima."""
 
         def make(part: slice) -> tuple[Sketches, Signed]:
             sketches, signatures = sketcher.sketch_and_sign(
@@ -186,7 +188,7 @@ class Minima(ExitStack):
         return Signed(keys, narrowed(first, family), signatures.is_empty)
 
     def add(self, signed: Signed) -> None:
-        """Take what `sign` returned."""
+        """Append documents that `sign` returned."""
         self._keys.add(signed.keys)
         self._minima.add(signed.minima)
         self._empty.append(signed.is_empty)
@@ -197,7 +199,7 @@ class Minima(ExitStack):
 
     @property
     def is_empty(self) -> Bools:
-        """Which documents have no features: bool[n]."""
+        """Whether each document has no features: bool[n]."""
         return np.concatenate([np.empty(0, np.bool_), *self._empty])
 
     def rows(self) -> U8:
@@ -205,40 +207,40 @@ class Minima(ExitStack):
         return self._minima.whole()
 
     def buckets(self, order: I64 | None, threads: int) -> Iterator[BandBuckets]:
-        """Yield the documents that share keys, by their places in the order: parts of each band.
+        """Yield the buckets of each band, in parts; members are places in `order`.
 
-        `order` int64[k]: the documents that take part, those to be preferred first; None for all
-        as they came.
+        `order` int64[k]: the documents to compare, the preferred first; None for all documents in
+        the order of adding.
         """
         empty = np.flatnonzero(self.is_empty if order is None else self.is_empty[order])
         parts = self._parts(order, empty)
         return mapped(lambda part: part.shared(), parts, threads)
 
     def _parts(self, order: I64 | None, empty: I64) -> Iterator["KeyPart"]:
-        """Yield the keys of the bands in parts; documents at the places `empty` have none."""
+        """Yield the keys of all bands in parts, without the documents at the places `empty`."""
         for band in range(self.banding.bands):
             row = self._keys.row(band)
             yield from parts_of_keys(row if order is None else row[order], empty)
-            del row  # before the next one is read
+            del row  # free it before the next row is read
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPart:
-    """Those keys of one band, uint32[n], whose first bits are `number`: `first_bits` uint8[n]."""
+    """A part of the keys of one band: `keys` uint32[n] whose `first_bits` uint8[n] are `number`."""
 
     keys: U32
     first_bits: U8
     number: int
 
     def shared(self) -> BandBuckets:
-        """Return the buckets of the documents that share one of these keys."""
+        """Return the buckets of documents with equal keys in this part."""
         found = [np.empty(0, np.int64)]
         for start in range(0, len(self.keys), SCANNED_KEYS):
             chosen = np.flatnonzero(self.first_bits[start : start + SCANNED_KEYS] == self.number)
             chosen += start
             found.append(chosen)
         places = np.concatenate(found)
-        # A key and its place are one word, so what has the same key ascends.
+        # A word has a key and then its place, so the places of equal keys ascend.
         words = self.keys[places].astype(np.uint64)
         words <<= np.uint64(32)
         words |= places.astype(np.uint64)
@@ -246,7 +248,7 @@ class KeyPart:
         kernel.sort(words)
         is_same = np.zeros(len(words) + 1, np.bool_)
         np.equal(words[1:] >> np.uint64(32), words[:-1] >> np.uint64(32), out=is_same[1:-1])
-        # A document is in a bucket if it has the key of its neighbour on either side.
+        # A document is in a bucket if a neighbour on either side has the same key.
         is_in = is_same[:-1] | is_same[1:]
         starts = np.flatnonzero(~is_same[:-1][is_in])
         members = words[is_in].astype(np.uint32)
@@ -255,9 +257,9 @@ class KeyPart:
 
 
 def parts_of_keys(keys: U32, empty: I64) -> Iterator[KeyPart]:
-    """Yield parts of the keys of one band, by their first bits; those at `empty` are in none.
+    """Yield the keys of one band in parts by their first bits, without the places `empty`.
 
-    Each part has about as many keys, at most `SORTED_KEYS`, since keys are hashes.
+    Keys are hashes, so parts have about equal sizes, at most about `SORTED_KEYS`.
     """
     bits = min((len(keys) // SORTED_KEYS).bit_length(), PART_BITS_MOST)
     first_bits = np.zeros(len(keys), np.uint8)
@@ -271,21 +273,21 @@ def parts_of_keys(keys: U32, empty: I64) -> Iterator[KeyPart]:
 def signer_of(
     sketch: AnySketch, minima: int, resources: Resources, allowed: Collection[str]
 ) -> MinHashSketcher:
-    """Return what makes at least so many minima of the features, and weights, of `sketch`.
+    """Return a sketcher that makes `minima` or more of the features and weights of `sketch`.
 
-    The minima of two or three features depend on each other in the family "stratified", so too many
-    pairs of short texts would share no band (docs/ALGORITHMS.md, "MinHash").
+    Its family is not "stratified": there the minima of two or three features depend on each other,
+    so too many pairs of short texts would share no band (docs/ALGORITHMS.md, "MinHash").
     """
     many = max(minima, COMPARED_MINIMA)
     settings: dict[str, Any] = {"family": "multiply-shift", "permutations": many}
     if isinstance(sketch, Minhash) and sketch.weighting != SET:
-        # Without IDF weights are whole numbers; then bags have minima of the same similarity.
+        # Without IDF, weights are whole numbers, and the minima of bags estimate their similarity.
         settings |= {"weighting": sketch.weighting if sketch.uses_idf else BAG, "idf": sketch.idf}
     return MinHashSketcher(Minhash(**sketch.feature_settings, **settings), resources, allowed)
 
 
 def background_in(texts: Texts, signer: MinHashSketcher, threads: int) -> plan.Background | None:
-    """Return how similar unrelated texts are, estimated by their minima; None for too few texts."""
+    """Return the similarities of unrelated texts, by their minima; None for too few texts."""
     if len(texts) < SAMPLED_DOCUMENTS:
         return None
     minima = signer.signatures(texts[:SAMPLED_DOCUMENTS], errors="replace", threads=threads).minima
@@ -300,12 +302,12 @@ def background_in(texts: Texts, signer: MinHashSketcher, threads: int) -> plan.B
 class SortedKeys:
     """A growing set of keys of 64 bits, in eight bytes each.
 
-    They are in a few ascending arrays.  Each is more than twice as large as
-    the next one, so that a key is moved few times, and looked up in few places.
+    It consists of a few ascending arrays, each more than twice as large as the next one.  So a key
+    is moved few times, and a lookup searches few arrays.
     """
 
     def __init__(self) -> None:
-        """Begin without keys."""
+        """Create an empty set."""
         self._parts: list[U64] = []
 
     def __len__(self) -> int:
@@ -313,7 +315,7 @@ class SortedKeys:
         return sum(map(len, self._parts))
 
     def add(self, keys: U64) -> Bools:
-        """Take keys; return which of them are there for the first time: bool[n]."""
+        """Add keys; return whether each is new, the first of equal ones only: bool[n]."""
         ordered, order = keys.copy(), np.arange(len(keys), dtype=np.uint32)
         kernel.sort(ordered, order)
         is_new = is_first(ordered)
@@ -323,14 +325,14 @@ class SortedKeys:
         return found
 
     def append(self, keys: U64) -> None:
-        """Take keys that ascend; what is here already is held once in the end."""
+        """Add ascending keys; a later merge removes duplicates."""
         if len(keys):
             self._parts.append(keys)
         while any(len(larger) <= 2 * len(other) for larger, other in pairwise(self._parts[-2:])):
             self._merge()
 
     def holds(self, keys: U64) -> Bools:
-        """Return which of some keys are here: bool[n]."""
+        """Return whether each key is in the set: bool[n]."""
         found = np.zeros(len(keys), np.bool_)
         for part in self._parts:
             found |= places_in(part, keys) >= 0
@@ -343,10 +345,10 @@ class SortedKeys:
         return self._parts[0] if self._parts else np.empty(0, np.uint64)
 
     def _merge(self) -> None:
-        """Make one of the last two arrays."""
+        """Merge the last two arrays into one."""
         smaller, larger = self._parts.pop(), self._parts.pop()
         merged = np.concatenate([larger, smaller])
         del larger, smaller
-        merged.sort(kind="stable")  # which merges what is sorted
+        merged.sort(kind="stable")  # a stable sort merges sorted runs
         is_new = is_first(merged)
         self._parts.append(merged if is_new.all() else merged[is_new])

@@ -1,6 +1,6 @@
-"""Question: when two rows are alike and how they are compared, and what became of them.
+"""Question: the arguments of a deduplication, and its decisions.
 
-`Evidence` is what a second look at removed rows needs, such as their texts.
+`Evidence` has what `at` and `report` need of the removed rows, such as their texts.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,9 +28,9 @@ from simdb.sketch import AnySketcher
 if TYPE_CHECKING:
     from simdb.jobs.report.page import TextPair
 
-# Returns the texts at some positions, in that order; several threads may call it.
+# Returns the texts at given positions, in that order; several threads may call it.
 TextSource: TypeAlias = Callable[[I64], Any]
-# Returns the ids of documents at some positions.
+# Returns the ids of documents at given positions.
 NamesAt: TypeAlias = Callable[[I64], Sequence[Any]]
 
 
@@ -41,7 +41,7 @@ class Documents(Protocol):
         """Count the rows."""
 
     def at(self, rows: I64) -> Any:
-        """Return the documents of some rows, in that order."""
+        """Return the documents at the positions `rows`, in that order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class DedupQuestion:
     similarity: float | None = None
     distance: int | None = None
     recall: float | None = None
-    verify: VerifyName | None = None  # None: the texts, wherever they can
+    verify: VerifyName | None = None  # None: by exact similarity if possible, see `of`
     policy: PolicyName = database.STAR
     max_share: float | None = None
     errors: ErrorsName = "strict"
@@ -61,13 +61,13 @@ class DedupQuestion:
     memory: int | None = None
     encoding: str = UTF8
     skipped: Skipped = field(default_factory=Skipped)  # takes the rows that cannot be read
-    # Takes the number of pairs that were compared so far.
+    # Called with the number of pairs compared so far.
     watch: Report | None = None
     hashes: Bits | None = None  # the sketch of documents that are hashes
-    lose: int | None = None  # by the rule "contained", how many 3-grams a document that goes loses
+    lose: int | None = None  # word 3-grams that may be lost; None without rule="contained"
 
     def __post_init__(self) -> None:
-        """Raise OptionError for a word that is not known, or no share."""
+        """Raise OptionError for an unknown word, or a share outside 0 to 1."""
         database.check_policy(self.policy)
         if self.verify is not None:
             one_of("verify", self.verify, database.VERIFICATIONS)
@@ -80,27 +80,27 @@ class DedupQuestion:
 
     @property
     def compares_numbers(self) -> bool:
-        """Whether texts that are alike must also have the same numbers."""
+        """Whether similar texts must also contain equal numbers."""
         return self.verify == database.NUMBERS
 
     @property
     def is_star(self) -> bool:
-        """Whether each removed row matches the one that stays."""
+        """Whether each removed row matches the row that is kept for it."""
         return self.policy == database.STAR
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing is said about fingerprints: no distance, and no method of search."""
+        """Whether no argument concerns fingerprints: no distance, and no method of search."""
         return self.distance is None and self.search is None
 
     @property
     def silent(self) -> "DedupQuestion":
-        """The same question for a result, which must not hold a bar: it goes when it is freed."""
+        """This question without progress, for a result: a result must not keep a bar alive."""
         return replace(self, progress=None, watch=None)
 
     @property
     def asked(self) -> database.question.Question:
-        """What a search of a database is asked."""
+        """The question for a search of a database."""
         if self.lose:
             raise OptionError("lose= works only without a database; with it nothing may be lost")
         asked = self.similarity, self.distance, self.recall, self.search
@@ -108,13 +108,13 @@ class DedupQuestion:
 
     @property
     def rule(self) -> list[Any]:
-        """How rows must match, as the note of a run has it."""
+        """The arguments that decide about matches, as the note of a run stores them."""
         search = None if self.search is None else str(self.search)
         asked = [self.similarity, self.distance, self.recall, search, self.verify]
         return asked if self.lose is None else [*asked, self.lose]
 
     def of(self, sketch: TextSketch) -> "DedupQuestion":
-        """Return the same question, which says what decides about documents with a sketch."""
+        """Return this question, with `verify` chosen for a sketch if it is None."""
         by_distance = self.distance is not None and self.similarity is None
         usual: VerifyName = (
             database.ESTIMATE if by_distance or sketch.unit == "moz" else database.EXACT
@@ -122,9 +122,9 @@ class DedupQuestion:
         return self if self.verify is not None else replace(self, verify=usual)
 
     def of_documents(self, options: Options | None) -> "DedupQuestion":
-        """Return the same question of documents for a database with `options`.
+        """Return this question for documents of a database with `options`.
 
-        Of hashes, OptionError for what is only asked of texts.
+        For hashes, raises OptionError for an argument that needs texts.
         """
         if options is None or not isinstance(options.sketch, Bits):
             return self
@@ -139,7 +139,7 @@ class DedupQuestion:
         return replace(self, verify="estimate", distance=distance, hashes=options.sketch)
 
     def check(self, sketch: TextSketch) -> None:
-        """Raise OptionError if texts cannot decide."""
+        """Raise OptionError if texts must decide but cannot."""
         if self.lose is not None and not (self.is_exact and self.is_star and self.is_plain):
             raise OptionError("rule='contained' goes by similarity=, exact, and policy='star'")
         if not self.is_exact:
@@ -153,7 +153,7 @@ class DedupQuestion:
             raise OptionError("unit='moz' has no exact similarity; give verify='estimate'")
 
     def check_share(self, removed: int, count: int, more: str = "") -> None:
-        """Raise OptionError if too many of `count` rows would be removed; `more`: what is known."""
+        """Raise OptionError if too many of `count` rows would be removed; `more`: a remark."""
         if self.max_share is not None and removed > self.max_share * count:
             raise OptionError(
                 f"{removed:,} of {count:,} documents are duplicates, which is {removed / count:.1%}"
@@ -165,7 +165,7 @@ class DedupQuestion:
             )
 
     def report(self, count: int) -> None:
-        """Tell the caller that `count` rows are done."""
+        """Report to the caller that `count` rows are done."""
         if self.progress is not None:
             self.progress(count)
 
@@ -178,7 +178,7 @@ class DedupQuestion:
         *,
         of: str = "data",
     ) -> NoReturn:
-        """Raise `error`, which one of some `rows` has caused, with the position of that row.
+        """Raise `error` with the position of the row among `rows` that caused it.
 
         `of`: the argument that has the rows.
         """
@@ -191,7 +191,7 @@ class DedupQuestion:
 
 
 def check_together(db: object, against: object, policy: str, run: object = None) -> None:
-    """Raise OptionError for arguments that do not go together; None for one that is not given."""
+    """Raise OptionError for arguments that exclude each other; None means not given."""
     if db is not None and against is not None:
         raise OptionError(
             "against= compares with a reference and stores nothing, and db= stores what is new;"
@@ -211,13 +211,13 @@ def check_together(db: object, against: object, policy: str, run: object = None)
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The documents that go, by their positions in the input; the others stay.
+    """The removed documents and their leaders, by positions in the input.
 
-    `removed` and `leaders` int64[k]: a document that goes, ascending, and the one that stays for
-    it, or -1 - p for that at the position p of a reference; `similarities` float32[k] of both,
-    `distances` int64[k] or None if they are not known.  `verification`: what texts have decided;
-    None if they were not asked.  `lost` int64[k]: by the rule "contained", how many word 3-grams
-    of a document that goes are not in what stays for it; otherwise None.
+    `removed` int64[k] ascends.  `leaders` int64[k]: the document kept for each, or -1 - p for the
+    position p of a reference.  `similarities` float32[k] and `distances` int64[k] are between both;
+    `distances` may be None.  `verification`: the decisions of texts, None if estimates decided.
+    `lost` int64[k]: with rule="contained", the number of word 3-grams of each removed document that
+    its leader lacks; otherwise None.
     """
 
     removed: I64
@@ -228,7 +228,7 @@ class Decided:
     lost: I64 | None = None
 
     def chosen(self, chosen: Bools | I64) -> "Decided":
-        """Return what is decided if only some of these documents go: bool[k] or positions."""
+        """Return the decisions if only some documents are removed: bool[k] or places."""
         return replace(
             self, removed=self.removed[chosen], leaders=self.leaders[chosen],
             similarities=self.similarities[chosen],
@@ -237,15 +237,15 @@ class Decided:
         )  # fmt: skip
 
     def ascending(self) -> "Decided":
-        """Return the same with the documents that go in ascending order."""
+        """Return the decisions with `removed` in ascending order."""
         return self.chosen(np.argsort(self.removed))
 
     def groups(self, order: I64 | None) -> tuple[I64, I64, I64]:
-        """Return the groups: where each begins, its members, and the place of each in `removed`.
+        """Return the offsets of groups, their members, and the place of each member in `removed`.
 
-        The first member of a group stays, and its place is -1.  `order`: the documents, those to be
-        preferred first; groups and members are in that order, None for that of the input.  Groups
-        of a reference come first.
+        The first member of a group is kept, and its place is -1.  Groups whose first member is in a
+        reference precede the others.  `order`: the documents, the preferred first, which is also
+        the order of groups and members; None for the order of the input.
         """
         places = np.arange(len(self.removed))
         leading, going = self.leaders, self.removed
@@ -265,7 +265,7 @@ class Decided:
 
 
 def by_table(table: I64, positions: I64) -> I64:
-    """Return what a table has for positions; those of a reference, below 0, stay as they are."""
+    """Return the entries of a table at positions; positions below 0, of a reference, are kept."""
     found = positions.copy()
     is_own = positions >= 0
     found[is_own] = table[positions[is_own]]
@@ -273,27 +273,27 @@ def by_table(table: I64, positions: I64) -> I64:
 
 
 def joined(parts: Sequence[I64]) -> I64:
-    """Return positions that were gathered in parts as one array."""
+    """Return the positions of all parts as one array."""
     return np.concatenate([np.empty(0, np.int64), *parts])
 
 
 def _in_order(leaders: I64) -> I64:
-    """Return leaders with those of a reference, which descend from -1, in ascending order.
+    """Return sort keys for leaders: documents of a reference (-1, -2, ...) precede all others.
 
-    A second call gives back what the first one was given.
+    A second call restores the leaders.
     """
     return np.where(leaders < 0, np.iinfo(np.int64).min - leaders, leaders)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """The rows that were removed, and how to see them again.
+    """The removed rows, and how to read and judge them again.
 
-    `removed`, `staying` int64[k]: the row of each duplicate and the row that stays for it, below 0
-    for a document of a reference, or -1 for a stored one.  `texts`: the texts of both, whose
-    positions are given.  `least`: the least similarity of rows that match, None if they matched by
-    distance.  `again`: makes the same result with only some of the duplicates removed: bool[k].
-    `refusal`: why that must not be, or "".  `sketch`: how texts are read, None if not known.
+    `removed`, `staying` int64[k]: each duplicate, and the row that is kept for it.  The latter is
+    below 0 for a document of a reference, and -1 for a stored document.  `texts` returns the texts
+    at given positions of both kinds.  `least`: the threshold of similarity, None if rows matched by
+    distance.  `again` returns the result with only the flagged duplicates removed: bool[k].
+    `refusal`: why that is impossible, or "".  `sketch`: how texts are read, None if unknown.
     """
 
     removed: I64
@@ -305,9 +305,9 @@ class Evidence:
     sketch: TextSketch | None = None
 
     def pairs(self, ids: Any, others: Any, similarities: F32, lost: I64 | None) -> "list[TextPair]":
-        """Return the pairs that are least alike, with their texts, for a page.
+        """Return the least similar pairs with their texts, for a page.
 
-        `ids` and `others` object[k]: the ids of the duplicates, and of what stays for them.
+        `ids` and `others` object[k]: the ids of the duplicates, and of the rows kept for them.
         `lost`: see `Decided`.
         """
         return report.page.nearest_pairs(
@@ -321,7 +321,7 @@ class Evidence:
         )  # fmt: skip
 
     def check_stricter(self, similarity: float) -> None:
-        """Raise OptionError unless rows can be judged by a higher similarity without a search."""
+        """Raise OptionError unless a higher similarity can be applied without a new search."""
         if self.refusal:
             raise OptionError(self.refusal)
         if self.least is None:
@@ -337,7 +337,7 @@ class Evidence:
 
 
 def texts_at(texts: Callable[[I64], Any], rows: I64) -> list[Any]:
-    """Return the texts of rows; `texts` takes each row once, in ascending order."""
+    """Return the texts of rows; `texts` is called with distinct rows, ascending."""
     distinct, places = np.unique(rows, return_inverse=True)
     found = list(texts(distinct))
     return [found[place] for place in places.tolist()]
@@ -346,9 +346,9 @@ def texts_at(texts: Callable[[I64], Any], rows: I64) -> list[Any]:
 def least_of(
     question: DedupQuestion, verification: Verification | None, usual: float | None
 ) -> float | None:
-    """Return the least similarity of rows that match; None if a distance alone decides.
+    """Return the threshold of similarity; None if a distance alone decides.
 
-    `usual`: the least estimate if none is asked for, None if it is not known.
+    `usual`: the threshold of estimates if the question has none, None if unknown.
     """
     if verification is not None:
         return verification.least
@@ -357,7 +357,7 @@ def least_of(
 
 
 def refusal_of(policy: str, *, has_database: bool = False) -> str:
-    """Return why a result must not be made stricter without a search; "" if it can be."""
+    """Return why a result cannot be made stricter without a new search; "" if it can."""
     if has_database:
         return (
             "at() is not for db=, which has not stored what would come back; deduplicate again with"

@@ -1,7 +1,7 @@
-"""Reference: the texts that data are compared with, which all stay and are written nowhere.
+"""Reference: the texts with which data are compared; they are never removed, stored or written.
 
-The documents of a reference have positions of their own.  Where one stands for a row of data, it is
-the leader -1 - p, of the position p.
+The documents of a reference have positions of their own.  The leader of a row is -1 - p if the row
+matches the document at the position p of a reference.
 """
 
 import re
@@ -43,62 +43,62 @@ class Reference(Protocol):
 
     @property
     def staying(self) -> Staying:
-        """The files and folders that hold them, see `check_staying`."""
+        """The files and folders of the documents; see `check_staying`."""
 
     @property
     def expected(self) -> float:
-        """About how many documents there are."""
+        """The approximate number of documents."""
 
     def portions(self) -> Iterator[Any]:
-        """Yield the texts of all documents, once; that of a null is empty."""
+        """Yield the texts of all documents in portions, once; an empty text for a null."""
 
     def texts(self, positions: I64) -> Any:
-        """Return the texts at some positions, None for one that is not known."""
+        """Return the texts at given positions, None for an unknown text."""
 
     def names(self, positions: I64) -> Sequence[Any]:
-        """Return the ids at some positions."""
+        """Return the ids at given positions."""
 
 
 def unknown(documents: Sequence[Any] | I64) -> list[None]:
-    """Return the texts of stored documents, which nobody has given."""
+    """Return None for each document, since the texts of stored documents are unknown."""
     return [None] * len(documents)
 
 
 class Listed:
-    """A reference in memory: `rows` are its texts, and `ids` the id of each."""
+    """A reference in memory."""
 
     def __init__(self, rows: RowTexts, ids: Sequence[Any]) -> None:
-        """Take the texts and the ids."""
+        """Take the texts `rows`, and the id of each."""
         self.rows, self._ids = rows, ids
         self.staying: Staying = {}
 
     @property
     def expected(self) -> float:
-        """How many documents there are."""
+        """The number of documents."""
         return len(self.rows)
 
     def portions(self) -> Iterator[Any]:
-        """Yield the texts of all documents; see `Reference`."""
+        """Yield the texts of all documents in portions; see `Reference`."""
         return self.rows.batches()
 
     def texts(self, positions: I64) -> Any:
-        """Return the texts at some positions."""
+        """Return the texts at given positions, an empty one for a null."""
         return self.rows.filled(positions)
 
     def names(self, positions: I64) -> list[Any]:
-        """Return the ids at some positions."""
+        """Return the ids at given positions."""
         return [self._ids[place] for place in positions.tolist()]
 
 
 class FileReference:
-    """A reference in files, whose texts are not in memory; temporary files go with this object."""
+    """A reference in files, without texts in memory; it removes its temporary files at its end."""
 
     def __init__(
         self, batches: Iterable[Batch], origins: Origins, expected: float, files: Sequence[str]
     ) -> None:
-        """Read `batches`, which `files` hold.
+        """Read `batches` of the documents of `files`.
 
-        `origins`: where they can be read again, which this object frees.
+        `origins`: the places of lines that are read again; this object frees them.
         """
         self._batches, self.expected, self.staying = batches, expected, {"in against=": files}
         held = ExitStack()
@@ -113,28 +113,28 @@ class FileReference:
         raise not_pickled()
 
     def portions(self) -> Iterator[Any]:
-        """Yield the texts of all documents; see `Reference`."""
+        """Yield the texts of all documents in portions; see `Reference`."""
         for batch in self._batches:
             self._names.add(batch)
             self._texts.add(batch)
             yield batch.texts
 
     def texts(self, positions: I64) -> Any:
-        """Return the texts at some positions; InputError if a file was changed since."""
+        """Return the texts at given positions; InputError if a file has changed."""
         return self._texts.texts(positions.astype(np.uint32))
 
     def names(self, positions: I64) -> list[Any]:
-        """Return the ids at some positions, as they were read."""
+        """Return the ids at given positions, as they were read."""
         return self._names.of(positions, as_read=True)
 
 
 class DatabaseReference:
-    """The documents of a database as a reference; those that match something have positions."""
+    """The documents of a database as a reference; only matched documents have positions."""
 
-    expected = 0.0  # they are not read
+    expected = 0.0  # `portions` yields no documents
 
     def __init__(self, held: database.Database) -> None:
-        """Compare with what `held` has."""
+        """Compare with the documents of `held`."""
         self.held = held
         self.staying: Staying = {}
         # Returns the texts of documents by their ids.
@@ -146,28 +146,28 @@ class DatabaseReference:
 
     @property
     def is_exact(self) -> bool:
-        """Whether texts or features can decide about what is stored."""
+        """Whether stored texts or features can decide about matches."""
         return self.known is not unknown or self.held.options.decides
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: without the database, which nothing asks again."""
+        """Return the state to pickle, without the database, which is no longer needed."""
         known = unknown if self.held.options.texts else self.known
         return vars(self) | {"held": None, "known": known}
 
     def portions(self) -> Iterator[Any]:
-        """Yield nothing: of a database only the texts that match something are read."""
+        """Yield nothing: only the matched texts of a database are read."""
         return iter(())
 
     def texts(self, positions: I64) -> Sequence[Any]:
-        """Return the texts at some positions, None for one that is not known."""
+        """Return the texts at given positions, None for an unknown text."""
         return self.known(self.names(positions))
 
     def names(self, positions: I64) -> list[Id]:
-        """Return the ids at some positions."""
+        """Return the ids at given positions."""
         return [self._ids[place] for place in positions.tolist()]
 
     def numbers(self, ids: Sequence[Id]) -> I64:
-        """Return the positions of stored documents, which an id gets when it comes first."""
+        """Return the positions of stored documents; a new id gets the next position."""
         found = np.empty(len(ids), np.int64)
         for at, id in enumerate(ids):
             found[at] = self._positions.setdefault(id, len(self._ids))
@@ -179,7 +179,10 @@ class DatabaseReference:
 def either(
     positions: I64, own: Callable[[I64], Any], other: Callable[[I64], Any]
 ) -> "TextColumn | Sequence[Any]":
-    """Return what `own` has for positions of data, and `other` for those of a reference."""
+    """Return the values of `own` for rows of data, and of `other` for documents of a reference.
+
+    Positions below 0 are of a reference: -1 - p for its position p.
+    """
     is_own: Bools = positions >= 0
     if is_own.all():
         found: TextColumn | Sequence[Any] = own(positions)
@@ -201,10 +204,10 @@ def either(
 def reference_of(
     against: Any, data: Any, text: FieldName, id: Any, question: DedupQuestion
 ) -> Iterator[Reference | None]:
-    """Yield what `against` says, None for None; it can be used until `data` are compared.
+    """Yield the reference that `against` names, None for None; a database is closed afterwards.
 
-    What names and texts of it need stays until the object goes.  Raises InputError for what is no
-    reference, and for a file that is one of `data`, too.
+    Names and texts in files can be read as long as the object exists.  Raises InputError for an
+    object that is no reference, and for a file that is also one of `data`.
     """
     if against is None:
         yield None
@@ -220,9 +223,9 @@ def reference_of(
 
 
 def options_of(reference: Reference | None, given: Options | None) -> Options | None:
-    """Return the options of the database of a reference, and otherwise those `given`.
+    """Return the options of the database of a reference; `given` for any other reference.
 
-    Raises OptionError if such a database makes other sketches than those asked for.
+    Raises OptionError if the database makes other sketches than `given` asks for.
     """
     if not isinstance(reference, DatabaseReference):
         return given
@@ -231,9 +234,9 @@ def options_of(reference: Reference | None, given: Options | None) -> Options | 
 
 
 def check_sketch(held: database.Database, given: Options | None) -> None:
-    """Raise OptionError if a database makes other sketches than those asked for."""
+    """Raise OptionError if a database makes other sketches than `given` asks for."""
     own = held.options.sketch
-    plain = Bits(own.bits) if isinstance(own, Bits) else own  # whatever the order of its bits is
+    plain = Bits(own.bits) if isinstance(own, Bits) else own  # any order of bits will do
     if given is not None and given.sketch not in (own, plain):
         raise OptionError(
             f"{held.path} makes its sketches with {own}; leave out sketch=, or use another database"
@@ -241,7 +244,7 @@ def check_sketch(held: database.Database, given: Options | None) -> None:
 
 
 def ids_in(rows: DataRows, id: object) -> Sequence[Any]:
-    """Return the ids of rows: the keys of a dict, what a field `id` has, or else positions."""
+    """Return the ids of rows: the keys of a dict, else the field `id`, else positions."""
     own = own_ids(rows)
     if own is not None:
         return own
@@ -312,9 +315,9 @@ def _read(
 
 @contextmanager
 def naming(text: FieldName | None = None) -> Iterator[None]:
-    """Let errors about rows name against=, which has them, and not data.
+    """Let errors about rows name against= instead of data.
 
-    `text`: the field with the texts of both; it may have another name in each.
+    `text`: the field with the texts, for a hint if the reference has none of that name.
     """
     try:
         yield

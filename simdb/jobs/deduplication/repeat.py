@@ -1,21 +1,21 @@
-"""Repeats: what a run over a database kept and left out, so that it can be run again.
+"""Repeats: a note of the documents that a run over a database kept and left out.
 
-The database has a note for each run: which documents the run stored, and what each document that it
-left out matched.  It is part of the commit that stores the documents.  If the run is repeated, the
-same documents are kept and left out again, without a search, whatever was stored since.
+The note of a run says which documents the run stored, and what each document matched that it left
+out.  The commit that stores the documents also stores the note.  If the run is repeated, it keeps
+and omits the same documents without a search, even if others have been stored meanwhile.
 
-A document is known by the id under which it was stored or reported, and by its fingerprint where it
-is stored or else by its text.
+A stored document is recognised by its id and fingerprint.  A document that was left out is
+recognised by the id under which it was reported and by its text.
 
-    kept        uint64[k], ascending: hashes of the ids of stored documents
-    left        uint64[n], ascending: hashes of `ids` and texts of documents that were left out
-    ids         n ids under which these were reported
-    matches     n ids of what they match
-    bits        uint64[n]: the bits of the sketches of these; older versions have stored none
-    distances   uint8[n], or uint16[n] of hashes of other than 64 bits
+    kept         uint64[k], ascending: hashes of the ids of stored documents
+    left         uint64[n], ascending: hashes of `ids` and texts of documents that were left out
+    ids          n ids under which these were reported
+    matches      n ids of the documents that they match
+    bits         uint64[n]: bits of the sketches of `matches`; absent in older notes
+    distances    uint8[n]; uint16[n] for hashes of other than 64 bits
     similarities float32[n], NaN for none
-    rule        how documents had to match
-    key         the key of the hashes, see `encode_ids` of the kernel; absent if there is none
+    rule         arguments that decided about matches
+    key          key of the hashes, see `encode_ids` of the kernel; absent without one
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -36,10 +36,10 @@ HASH_BYTES = 8
 
 
 class Noted(Protocol):
-    """A transaction, by its notes and what it sees."""
+    """A transaction, as far as notes need it."""
 
     def note(self, name: str) -> Any:
-        """Return the content of a note; None without one."""
+        """Return the content of a note; None if there is none."""
 
     def set_note(self, name: str, content: Any) -> None:
         """Store the content of a note."""
@@ -50,10 +50,10 @@ class Noted(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Left(Columns):
-    """Documents that were left out: the ids under which they were reported, and their matches.
+    """Documents that were left out, and their matches.
 
-    `ids` and `matches` object[n], `distances` uint8[n] or uint16[n], `similarities` float32[n], NaN
-    for none.
+    `ids` object[n]: the ids under which the documents were reported.  `matches` object[n],
+    `distances` uint8[n] or uint16[n], `similarities` float32[n], NaN for none.
     """
 
     ids: Objects
@@ -68,18 +68,18 @@ NOTHING = Left(
 
 
 class Repeat:
-    """What a run did before, and what it does now.
+    """The note of a run from an earlier occasion, and the additions to it.
 
-    Documents are given by the hashes of their ids, see `hashes`.
+    Documents are given by the hashes of their ids; see `hashes`.
     """
 
     def __init__(
         self, name: str | None, rule: Sequence[Any], transaction: Noted, key: bytes
     ) -> None:
-        """Read what the run `name` did, if it is known; None for a run without a name.
+        """Read the note of the run `name`, if there is one; None for a run without a name.
 
-        `rule`: how documents must match.  What was left out by another rule is decided again.
-        `key`: the key of the hashes in a new note.
+        `rule`: the arguments that decide about matches.  If the note has another rule, the
+        documents that were left out are decided again.  `key`: the key of the hashes in a new note.
         """
         self._name = name
         self._rule = list(rule)
@@ -104,18 +104,18 @@ class Repeat:
         return len(self._kept)
 
     def hashes(self, ids: Sequence[Id]) -> U64:
-        """Return the hashes of ids in the note: uint64[n]; InputError for what cannot be an id."""
+        """Return the hashes of ids as in the note: uint64[n]; InputError for an invalid id."""
         return hashes_of(ids, self.key)
 
     def kept(self, hashes: U64) -> I64:
-        """Return the place of each id among those that the run stored, -1 for another: int64[n]."""
+        """Return the place of each id among the stored ids of the run, -1 if absent: int64[n]."""
         return places_in(self._kept, hashes)
 
     def left(self, hashes: U64, contents: Callable[[], Iterable[bytes]]) -> tuple[I64, Left]:
         """Return the positions of documents that the run left out, int64[k], and their matches.
 
-        `contents` returns all texts in UTF-8, if they are needed.  A document whose match was
-        deleted since, or replaced by another text, is decided again.
+        `contents` returns all texts in UTF-8.  The result omits documents whose match was deleted
+        or got another text meanwhile: they are decided again.
         """
         if not len(self._left_hashes):
             return np.empty(0, np.int64), NOTHING
@@ -127,12 +127,12 @@ class Repeat:
         return positions[is_there], found.taken(is_there)
 
     def add_kept(self, hashes: U64) -> None:
-        """Remember documents that the run has stored."""
+        """Add documents that the run has stored to the note."""
         if self._name is not None and len(hashes):
             self._new_kept.append(hashes)
 
     def add_left(self, contents: Callable[[], Iterable[bytes]], left: Left) -> None:
-        """Remember documents that the run has left out; `contents`: see `left`."""
+        """Add documents that the run has left out to the note; `contents`: see `left`."""
         if self._name is not None and len(left):
             self._new_hashes.append(_text_hashes(self.hashes(left.ids.tolist()), contents()))
             self._new_left.append(left)
@@ -141,7 +141,7 @@ class Repeat:
         """Stage the note of the run, unless nothing was added."""
         if self._name is None or not (self._new_kept or self._new_left or not self.is_known):
             return
-        # The first of equal hashes counts, and what was found last comes first.
+        # The first of equal hashes is kept, and newer matches precede older ones.
         hashes = np.concatenate([*self._new_hashes[::-1], self._left_hashes])
         order = np.argsort(hashes, kind="stable")
         order = order[is_first(hashes[order])]
@@ -166,12 +166,12 @@ class Repeat:
         )
 
     def _bits_of(self, left: Left) -> U64:
-        """Return the bits of the sketches that the matches of some documents have now."""
+        """Return the present bits of the sketches of the matches."""
         return self._transaction.bits_many(left.matches.tolist())[1]
 
 
 def checked_name(run: object) -> str:
-    """Return the name of a run; OptionError for what cannot name a note."""
+    """Return the name of a run; OptionError if it cannot name a note."""
     most = layout.NOTE_NAME_BYTES_MAX - len(NOTE)
     if not isinstance(run, str) or not 0 < len(run.encode("utf-8", "surrogatepass")) <= most:
         shown = repr(run)[:40]
@@ -180,12 +180,12 @@ def checked_name(run: object) -> str:
 
 
 def name_of(hashes: U64) -> str:
-    """Return a name that follows from the ids of all documents of a run, in any order."""
+    """Return a name derived from the ids of all documents of a run, in any order."""
     return blake2b(_stored(sorted_unique(hashes)), digest_size=16).hexdigest()
 
 
 def hashes_of(ids: Sequence[Id], key: bytes = b"") -> U64:
-    """Return the hashes of ids under a key: uint64[n]; InputError for what cannot be an id."""
+    """Return the hashes of ids under a key: uint64[n]; InputError for an invalid id."""
     return np.asarray(kernel.encode_ids(list(ids), key)[2], np.uint64)
 
 
@@ -208,7 +208,7 @@ def _left_of(known: dict[str, Any]) -> Left:
 
 
 def _text_hashes(hashes: U64, contents: Iterable[bytes]) -> U64:
-    """Return hashes of the ids and the texts of documents."""
+    """Return joint hashes of the ids and texts of documents."""
     digests = [
         blake2b(content, digest_size=HASH_BYTES, salt=own.to_bytes(HASH_BYTES, "little")).digest()
         for content, own in zip(contents, hashes.tolist(), strict=True)

@@ -1,7 +1,8 @@
-"""Result: what `simdb.deduplicate` gives back.
+"""Result: the result of `simdb.deduplicate`.
 
-`Deduplicated[DataFrame]` is the result for a DataFrame, and its `data` is one too.  What was given
-decides, not what comes back, so that the functions need no overloads, each with all arguments.
+`Deduplicated[DataFrame]` is the result for a DataFrame, and its `data` is a DataFrame.  The type
+parameter is the type of the given data, so that one signature serves all kinds of data, without
+overloads.
 """
 
 import os
@@ -48,7 +49,7 @@ else:
 
 
 class OfData(Generic[Given_co]):
-    """A result for some data; its type says of which."""
+    """A result; its parameter is the type of the given data."""
 
     __slots__ = ()
 
@@ -56,16 +57,16 @@ class OfData(Generic[Given_co]):
 if TYPE_CHECKING:
 
     class Relation(Protocol):
-        """A relation of DuckDB, by a method that nothing else has."""
+        """A relation of DuckDB, recognised by a method that no other data has."""
 
         def fetch_arrow_reader(self, batch_size: int = ..., /) -> Any:
             """Return its rows in batches."""
 
     class data_property:  # noqa: N801 - it is used as `property` is
-        """A property of a result: the survivors."""
+        """The property `data` of a result, typed by the given data."""
 
         def __init__(self, survivors: Callable[[Any], Any]) -> None:
-            """Take the method that returns them."""
+            """Take the method that returns the survivors."""
 
         @overload
         def __get__(self, result: None, owner: type[Any]) -> property: ...
@@ -84,7 +85,7 @@ if TYPE_CHECKING:
             owner: type[Any],
         ) -> list[Row]: ...
         @overload
-        # The survivors can be fewer.
+        # The survivors can be fewer, so the tuple has no fixed length.
         def __get__(self, result: OfData[tuple[Row, ...]], owner: type[Any]) -> tuple[Row, ...]: ...
         @overload
         def __get__(self, result: OfData[Given], owner: type[Any]) -> Given: ...
@@ -97,25 +98,25 @@ else:
 
 
 class Survivors(Protocol):
-    """What stays of some data."""
+    """The kept rows of some data."""
 
     @property
     def data(self) -> Any:
-        """The survivors, of the kind that was given."""
+        """The survivors, in the form of the given data."""
 
     @property
     def staying(self) -> Staying:
-        """Files and folders that no other output replaces; see `check_staying`."""
+        """The files and folders that no other output may replace; see `check_staying`."""
 
     def write(self, path: str, *, in_place: bool = False) -> None:
-        """Write them to a file, see `Deduplicated.write`."""
+        """Write the survivors to a file; see `Deduplicated.write`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InMemory:
-    """Survivors in memory: data of any kind; `text`: the field of texts that have no fields.
+    """Survivors in memory: data of any kind.
 
-    `staying`: see `Survivors`.
+    `text`: the field in files for texts without fields.  `staying`: see `Survivors`.
     """
 
     data: Any
@@ -124,7 +125,7 @@ class InMemory:
     staying: Staying = field(default_factory=dict)
 
     def write(self, path: str, *, in_place: bool = False) -> None:
-        """Write them to a file; they are in none that `in_place` could mean."""
+        """Write the survivors to a file; `in_place` does not matter, since no file holds them."""
         check_staying([path], self.staying, has_folders=True)
         with bounded(self.threads), written(path, output_format(path, "path")) as target:
             names = rows_of(self.data).names
@@ -133,7 +134,7 @@ class InMemory:
             target.finish()
 
     def _rows(self) -> Iterator[dict[str, Any]]:
-        # Pandas has no other word for a missing number than NaN.
+        # In pandas, NaN is the only missing number.
         has_nan = not type(self.data).__module__.startswith("pandas")
 
         def plain(value: Any) -> Any:
@@ -149,7 +150,7 @@ class InMemory:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """The parts of documents by `unit`, paragraphs, lines or sentences, and how many were removed.
+    """The numbers of parts in documents, and of removed parts.
 
     Attributes
     ----------
@@ -171,51 +172,51 @@ class Parts:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Deduplicated(OfData[Given_co]):
-    """The survivors of some data, and what became of the other rows.
+    """The survivors of some data, and the duplicates with their matches.
 
-    For type checkers, `Deduplicated[list[str]]` is the result for data of this type.  `data` has
-    the survivors, `removed` and `skipped` are tables, and `report` writes a page with the texts.
+    `data` has the survivors, `removed` and `skipped` are tables, and `report` writes a page with
+    the texts.  For type checkers, `Deduplicated[list[str]]` is the result for a list of str.
 
     Attributes
     ----------
     survivors : object
-        Makes `data`.
+        The source of `data`.
     kept : ndarray
         Whether each row survived: bool[n].
     groups : Clusters
-        The rows that match, the survivor of each group first, by their ids, or by their positions
-        if no ids were given.  With `against`, the first member can be a text of it; these groups
-        precede the others.
+        The groups of matching rows, by their ids, or by their positions if no ids were given.  The
+        survivor is the first member of its group.  With `against`, the first member can also be a
+        document of that; such groups precede all others.
     null_count : int
-        Number of rows without a text, which were kept or dropped by `on_null`.
+        Number of rows without a text, which `on_null` kept or dropped.
     on_null : str
-        The argument.
+        The argument `on_null` of the call.
     removed_ids : ndarray
-        The duplicates, in the order of the data: object[k].
+        The ids of the duplicates, in the order of the data: object[k].
     representatives : ndarray
-        The row, or other document, that is kept in place of each duplicate: object[k].
+        The id of the row or document that is kept for each duplicate: object[k].
     similarities : ndarray
         The similarity of each duplicate with its representative: float32[k].
     evidence : object
-        The data or, of files, the places of the texts, for `at`, `write` and `report`.
+        The texts, or their places in files, for `at` and `report`.
     verification : Verification or None
-        The decisions of texts, with verify="exact"; otherwise None.
+        The decisions of exact similarities; None with verify="estimate".
     parts : Parts or None
-        With a `unit` of parts, their numbers; `groups` is then empty, there are no duplicates, and
-        `data` has the texts without the removed parts.
+        The numbers of parts, if `unit` is a kind of parts.  Then `data` has the texts without the
+        removed parts, and there are no groups and no duplicates.
     is_reference : ndarray or None
-        With `against`, which duplicates match a text of it, whose id is in `representatives`:
-        bool[k].
+        Whether each duplicate matches a document of `against`, with its id in `representatives`:
+        bool[k].  None without `against`.
     left_out : Skipped
-        The rows omitted by on_error="skip", which are neither kept nor removed.  Of files, such a
-        record has no place in `kept`; its row counts all records, and its id is FILE:LINE or the
-        name of the file.
+        The rows that on_error="skip" omitted, which are neither kept nor removed.  In files, an
+        omitted record has no place in `kept`.  Its row counts all records, and its id is FILE:LINE
+        or the name of the file.
     distances : ndarray or None
-        Only of hashes, which have no similarity (NaN): the number of bits in which each duplicate
-        differs from its representative, int64[k].
+        For hashes, whose similarity is NaN: the number of bits in which each duplicate differs from
+        its representative, int64[k].  Otherwise None.
     lost : ndarray or None
-        Only with rule="contained": the number of word 3-grams of each duplicate that its
-        representative does not have, int64[k].
+        With rule="contained": the number of word 3-grams of each duplicate that its representative
+        lacks, int64[k].  Otherwise None.
     """
 
     survivors: Survivors
@@ -239,9 +240,9 @@ class Deduplicated(OfData[Given_co]):
 
     @data_property
     def data(self) -> Any:
-        """The survivors, in their order and of the kind that was given.
+        """The survivors, in the order and form of the given data.
 
-        Those of files are a pyarrow.Table, which is read when this is asked for.
+        For files it is a pyarrow.Table, which is read again at each access.
         """
         return self.survivors.data
 
@@ -253,16 +254,16 @@ class Deduplicated(OfData[Given_co]):
         Parameters
         ----------
         path : str or path
-            A file that ends in .jsonl, .csv, .tsv or .parquet; all but the last can end in .gz or
-            .zst as well.  Survivors of files of records can go into a folder, with a file for each
-            source.
+            A file that ends in .jsonl, .csv, .tsv or .parquet.  All except .parquet can also end in
+            .gz or .zst.  If the data are files of records, it can be a folder, which gets a file
+            for each source.
         in_place : bool, default False
-            `path` may be a file of the data, of which nothing else is kept.
+            Allow `path` to be a file of the data, whose other records are then lost.
 
         Raises
         ------
         OptionError
-            For another ending, or a place where nothing can be written.
+            If the ending is unknown, or the file cannot be written.
         InputError
             If a file has changed since it was read.
 
@@ -275,17 +276,18 @@ class Deduplicated(OfData[Given_co]):
 
     @property
     def measure(self) -> MeasureName:
-        """What the similarities are: "jaccard", or "cosine" of vectors and weights; or None."""
+        """The measure of the similarities: "jaccard", "cosine" (vectors and weights) or None."""
         return self.groups.measure
 
     @property
     def removed(self) -> Any:
-        """The duplicates as a pyarrow.Table: id, kept (what stays for it), similarity float32.
+        """The duplicates as a pyarrow.Table, with the columns id, kept and similarity.
 
-        Of hashes, distance int64 stands where similarity does: the number of bits that differ.
-        By the rule "contained", lost int64: the word 3-grams that what stays does not have.
-        With `against`, also reference bool: whether what stays is a text of that.  A row without a
-        text that was dropped is not among them.  Ids of several types become text.
+        kept is the id of the row that is kept for the duplicate, and similarity float32.  For
+        hashes, distance int64, the number of differing bits, replaces similarity.  With
+        rule="contained", lost int64 is the number of word 3-grams that the kept row lacks.  With
+        `against`, reference bool says whether the kept row is a document of that.  The table omits
+        rows that were dropped because they have no text.  Ids of several types become text.
         """
         arrow = load_arrow("the table of what was removed")
         ids = id_array([*self.removed_ids, *self.representatives])
@@ -303,25 +305,25 @@ class Deduplicated(OfData[Given_co]):
 
     @property
     def skipped(self) -> Any:
-        """The rows that on_error="skip" has left out, as a pyarrow.Table: row, id, reason."""
+        """The rows that on_error="skip" omitted, as a pyarrow.Table: row, id, reason."""
         return self.left_out.table()
 
     def report(self, path: "str | os.PathLike[str]") -> None:
         """Write a page that shows each removed text next to the text that is kept for it.
 
-        The page is one HTML file that loads nothing.  It marks the words that differ, begins with
-        the least similar pairs, has at most 2,000 of them, and a search.  The text of a document
-        that was stored in `db` before is not known.
+        The page is one HTML file that loads nothing else.  It has a search, marks the words that
+        differ, and begins with the least similar pairs; it has at most 2,000 pairs.  The text of a
+        document that was already stored in `db` is unknown.
 
         Parameters
         ----------
         path : str or path
-            The file.
+            The HTML file.
 
         Raises
         ------
         OptionError
-            If jinja2 is not installed, or nothing can be written there.
+            If jinja2 is not installed, or the file cannot be written.
         InputError
             If a file has changed since it was read.
         """
@@ -338,30 +340,30 @@ class Deduplicated(OfData[Given_co]):
     def at(self, similarity: float) -> "Deduplicated[Given_co]":
         """Return the result at a higher similarity, without a new search.
 
-        A removed row comes back if it is less similar than that to the row that is kept for it.
-        All other rows remain as they are.
+        The new result also keeps each removed row whose similarity with its representative is lower
+        than `similarity`.  It does not change anything else.
 
         Parameters
         ----------
         similarity : float
-            The least similarity.
+            The new threshold.
 
         Returns
         -------
         Deduplicated
-            The result; each removed row still matches the row that is kept for it.
+            The new result.
 
         Raises
         ------
         OptionError
-            For a similarity below that of this result, for a result that was decided by distance or
-            with policy="connected", and with `db`, which has not stored the rows that would come
-            back.
+            If the similarity is lower than that of this result.  If this result was decided by
+            distance, with policy="connected", or with `db`, which has not stored the rows that
+            would be kept.
 
         Notes
         -----
-        A new search at that similarity would compare the rows that came back with all rows.  So it
-        can differ where one of these matches another row; otherwise it returns the same.
+        A new search at that similarity would also compare the additional kept rows with all rows.
+        Its result differs only if such a row matches another row.
         """
         share("similarity", similarity)
         self.evidence.check_stricter(similarity)
@@ -401,7 +403,7 @@ class Deduplicated(OfData[Given_co]):
         return f"{first}\n {'; '.join(parts)}>" if parts else f"{first}>"
 
     def _repr_html_(self) -> str:
-        """Return the counts, and a table of the least similar rows removed, for notebooks."""
+        """Return the counts, and a table of the least similar removed rows, for notebooks."""
         text = " ".join(repr(self)[1:-1].split())
         if not len(self.removed_ids):
             return previews.paragraph(text)
@@ -424,12 +426,12 @@ class Deduplicated(OfData[Given_co]):
 
 @dataclass(frozen=True, slots=True)
 class RowMatches:
-    """What a search has found out about rows, by the ids of documents.
+    """The duplicates that a search has found, and their groups, by the ids of documents.
 
-    `removed` int64[k]: the rows that are duplicates; `representatives` object[k], `similarities`
-    float32[k], `distances` and `lost` int64[k], None if not known: what stands for each.  `leaders`
-    int64[k]: the rows that stay, None if they may be stored documents; `order`: the rows that were
-    compared, those to be preferred first.
+    `removed` int64[k]: the duplicates.  `representatives` object[k]: the id kept for each.
+    `similarities` float32[k], `distances` and `lost` int64[k] are between both; the last two may be
+    None.  `leaders` int64[k]: the row kept for each; None if it may be a stored document.  `order`:
+    the compared rows, the preferred first.
     """
 
     removed: npt.NDArray[np.int64]
@@ -442,7 +444,7 @@ class RowMatches:
     lost: I64 | None = None
 
     def chosen(self, is_chosen: Bools, names: NamesAt) -> "RowMatches":
-        """Return what would be found if only some of the duplicates were: bool[k]."""
+        """Return the matches of the duplicates with a flag only: bool[k]."""
         assert self.leaders is not None, "what stays is a row"
         found = self.removed, self.leaders, self.similarities, self.distances
         decided = Decided(*found, self.groups.verification, self.lost)
@@ -450,7 +452,7 @@ class RowMatches:
 
 
 def found_of(decided: Decided, order: I64 | None, names: NamesAt) -> RowMatches:
-    """Return what was decided about rows, by their `names`; `order`: see `Decided.groups`."""
+    """Return the decisions about rows, by their `names`; `order`: see `Decided.groups`."""
     offsets, members, _ = decided.groups(order)
     groups = Clusters(offsets, object_array(list(names(members))), decided.verification)
     leaders, representatives = decided.leaders, list(names(decided.leaders))

@@ -1,12 +1,13 @@
-"""Rows: data of any kind that people have texts in, as rows with fields.
+"""Rows: data of any kind, as rows with fields.
 
-pandas, polars, pyarrow and datasets are never imported: data can be an object of theirs only if the
-program has loaded them.  Each kind of data knows how to give a column, the rows as records, and
-the chosen rows as data of the same kind; `RowTexts` has the text of each row, with nulls.
+pandas, polars, pyarrow and datasets are never imported here: data can be an object of such a
+library only if the program has already loaded it.  A class for each kind of data returns a column,
+all rows as records, and chosen rows as data of the same kind.  `RowTexts` has the text of each row,
+with nulls.
 
 Rows can also be vectors of floats, such as embeddings, which are compared by their cosine, or ready
-fingerprints, which are compared by their distance.  `RowHashes` takes the place of `RowTexts` for
-rows that are hashes, by a sketch of `Bits`: they are read once and kept packed.
+fingerprints, which are compared by their distance.  `RowHashes` replaces `RowTexts` for rows that
+are hashes, with a sketch of `Bits`: they are read once and kept packed.
 """
 
 import hashlib
@@ -39,10 +40,10 @@ from simdb.sketch import NO_RESOURCES, hash_bits, read_hashes, sketcher_of
 
 DIGEST_BYTES = 16
 ROW = "row {} of data"
-# The texts read at a time.
+# Rows per batch of texts.
 READ_ROWS = 4096
 Floats = npt.NDArray[np.floating]
-# What `RowTexts` decodes.
+# The columns that `RowTexts` decodes.
 Undecoded: TypeAlias = arrow.TextColumn | arrow.ByteColumn | Sequence[Any]
 WANTED = "vectors are an array float[n, d], or a list of arrays float[d]"
 
@@ -52,7 +53,7 @@ REMEDY = (
     " of datasets, or an iterable of dicts"
 )
 
-# What is no table yet, and how it becomes one.
+# Data that must be converted first, and the remedy.
 NOT_READ = {
     ("datasets", "IterableDataset"): "give iter(data), whose survivors are a list of dicts",
     ("datasets", "IterableDatasetDict"): "give iter() of one of its splits",
@@ -60,7 +61,7 @@ NOT_READ = {
 
 
 class DataRows(Protocol):
-    """Some data as rows."""
+    """Data of one kind, as rows."""
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -73,26 +74,26 @@ class DataRows(Protocol):
 
     @property
     def names(self) -> Sequence[Any]:
-        """The names of the columns, which can be equal; none if rows have no columns."""
+        """The names of the columns, which can repeat; empty if rows have no columns."""
 
     def records(self) -> Iterator[Any]:
-        """Yield each row: a dict with `distinct` names, or the text itself without fields."""
+        """Yield each row: a dict with `distinct` names, or the text if it has no fields."""
 
     def chosen(self, is_chosen: Bools) -> Any:
-        """Return some rows, in their order, as data of the same kind."""
+        """Return the chosen rows, in their order, as data of the same kind."""
 
     def with_field(self, name: FieldName, values: Sequence[Any]) -> Any:
         """Return all rows with `values` in the field `name`, as data of the same kind.
 
-        Rows without fields become the values.
+        Rows without fields are replaced by the values.
         """
 
 
 def rows_of(data: Any, skipped: Skipped | None = None, *, are_hashes: bool = False) -> DataRows:
-    """Return the rows of `data`; InputError if it is of no kind that has rows.
+    """Return the rows of `data`; InputError if its kind has no rows.
 
-    `skipped` takes rows that are of another kind than the others, if it is allowed.  `are_hashes`:
-    rows are hashes where they could be texts, vectors or fingerprints.
+    `skipped` takes rows that are not dicts like most of the rows, if it is allowed.  `are_hashes`:
+    rows that could also be texts, vectors or fingerprints are hashes.
     """
     skipped = Skipped() if skipped is None else skipped
     for (module, name), remedy in NOT_READ.items():
@@ -121,7 +122,7 @@ def rows_of(data: Any, skipped: Skipped | None = None, *, are_hashes: bool = Fal
     if isinstance(data, Mapping):
         return ById(data if skipped.is_allowed or are_hashes else checked_texts(data))
     if hasattr(data, arrow.STREAM):
-        # A relation of DuckDB, a reader of batches, and tables that are not known here.
+        # A relation of DuckDB, a reader of batches, or a table of another library.
         return ArrowTable(arrow.load_arrow(f"data as {class_of(data)}").table(data))
     if isinstance(data, str | bytes) or not isinstance(data, Iterable):
         raise InputError(f"{REMEDY}; got {type(data).__name__} {shown(data)}")
@@ -142,7 +143,7 @@ def rows_of(data: Any, skipped: Skipped | None = None, *, are_hashes: bool = Fal
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Texts without fields: a list or tuple, a Series, an array of numpy or Arrow."""
+    """Texts without fields: a list or tuple, a Series, or an array of numpy or Arrow."""
 
     names: ClassVar[Sequence[Any]] = ()
     data: Any
@@ -152,7 +153,7 @@ class Values:
         return len(self.data)
 
     def texts(self, name: FieldName) -> Undecoded:
-        """Return the texts; `name` does not matter."""
+        """Return the texts, for any `name`."""
         if isinstance(self.data, list | tuple):
             return self.data
         if isinstance(self.data, np.ndarray) and self.data.ndim != 1:
@@ -160,7 +161,7 @@ class Values:
         return text_values(self.data)
 
     def column(self, name: FieldName) -> list[Any]:
-        """Raise OptionError, unless there are no texts: then these can be rows without fields."""
+        """Raise OptionError; but return [] for no texts, since empty data may have any fields."""
         if not len(self.data):
             return []
         raise OptionError(
@@ -173,14 +174,14 @@ class Values:
         return iter(listed(self.data))
 
     def chosen(self, is_chosen: Bools) -> Any:
-        """Return some texts."""
+        """Return the chosen texts, as data of the same kind."""
         if isinstance(self.data, list | tuple):
             places = np.flatnonzero(is_chosen).tolist()
             return type(self.data)([self.data[place] for place in places])
         return filtered(self.data, is_chosen)
 
     def with_field(self, name: FieldName, values: Sequence[Any]) -> Any:
-        """Return the values."""
+        """Return the values, as data of the same kind."""
         if isinstance(self.data, list | tuple):
             return type(self.data)(values)
         if isinstance(self.data, np.ndarray):
@@ -201,11 +202,11 @@ class ById(Values):
     """Texts without fields, by their ids: a dict."""
 
     def texts(self, name: FieldName) -> list[Any]:
-        """Return the texts; `name` does not matter."""
+        """Return the texts, for any `name`."""
         return list(self.data.values())
 
     def column(self, name: FieldName) -> list[Any]:
-        """Return the ids or the texts; OptionError for another field."""
+        """Return the field "id" or "text"; OptionError for any other name."""
         if name not in ("id", "text"):
             _refuse(name, ("id", "text"))
         return list(self.data) if name == "id" else self.texts(name)
@@ -215,21 +216,21 @@ class ById(Values):
         return ({"id": id, "text": text} for id, text in self.data.items())
 
     def chosen(self, is_chosen: Bools) -> dict[Any, Any]:
-        """Return some texts with their ids."""
+        """Return the chosen texts with their ids."""
         return dict(compress(self.data.items(), is_chosen.tolist()))
 
     def with_field(self, name: FieldName, values: Sequence[Any]) -> dict[Any, Any]:
-        """Return the values, by the ids."""
+        """Return a dict of the values by the ids."""
         return dict(zip(self.data, values, strict=True))
 
 
 def own_ids(rows: DataRows) -> list[Any] | None:
-    """Return the ids that rows have without a field for them: the keys of a dict; or None."""
+    """Return the keys of a dict of texts as ids; None for any other data."""
     return list(rows.data) if isinstance(rows, ById) else None
 
 
 def checked_texts(data: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Return a dict of texts; InputError for a dict of columns, or of rows."""
+    """Return `data`; InputError if it is a dict of columns or rows and not of texts."""
     for id, value in data.items():
         if not isinstance(value, str | bytes) and not is_missing(value):
             raise InputError(
@@ -242,7 +243,7 @@ def checked_texts(data: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Dicts, each a row; a row without a field has null in it."""
+    """Rows that are dicts; a missing field is null."""
 
     names: ClassVar[Sequence[Any]] = ()
     data: Sequence[Any]
@@ -256,7 +257,7 @@ class Records:
         return self.column(name)
 
     def column(self, name: FieldName) -> list[Any]:
-        """Return the field `name` of each row, None where a row has no such field."""
+        """Return the field `name` of each row, None if a row lacks it."""
         for row, each in enumerate(self.data):
             if not isinstance(each, Mapping):
                 raise InputError(f"row {row} is {type(each).__name__}, but other rows are dicts")
@@ -269,11 +270,11 @@ class Records:
         return iter(self.data)
 
     def chosen(self, is_chosen: Bools) -> list[Any]:
-        """Return some dicts."""
+        """Return the chosen dicts."""
         return [self.data[place] for place in np.flatnonzero(is_chosen).tolist()]
 
     def with_field(self, name: FieldName, values: Sequence[Any]) -> list[Any]:
-        """Return new dicts."""
+        """Return copies of the dicts with `values` in the field `name`."""
         wanted = field_named(name)
         pairs = zip(self.data, values, strict=True)
         return [wanted.replaced(row, value) for row, value in pairs]
@@ -281,7 +282,7 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Rows in columns, each of which is found by `_column`."""
+    """Rows in columns; `_column` finds a column by its name."""
 
     data: Any
 
@@ -296,12 +297,12 @@ class Frame:
 
     @property
     def names(self) -> Sequence[Any]:
-        """The names of the columns, which can be equal."""
+        """The names of the columns, which can repeat."""
         found = getattr(self.data, "column_names", None)
         return list(self.data.columns if found is None else found)
 
     def column(self, name: FieldName) -> list[Any]:
-        """Return the column `name`, or what several have together."""
+        """Return the column `name`, or the field that `name` combines from several columns."""
         wanted = field_named(name)
         if wanted.plain is not None:
             return self._values(wanted.plain)
@@ -313,11 +314,11 @@ class Frame:
         return list(map(wanted.of, rows))
 
     def _values(self, name: str) -> list[Any]:
-        """Return one column."""
+        """Return one column as Python objects."""
         return list(listed(self._column(name)))
 
     def _one(self, name: FieldName) -> str:
-        """Return the one column that a field is; OptionError for another field."""
+        """Return the only column of a field; OptionError if the field is not one column."""
         wanted = field_named(name)
         known = [each for each in dict.fromkeys(self.names) if each in wanted.tops]
         if wanted.plain is None and (len(known) != 1 or (known[0],) not in wanted.paths):
@@ -327,7 +328,7 @@ class Frame:
         return known[0] if wanted.plain is None else wanted.plain
 
     def _column(self, name: str) -> Any:
-        """Return the column `name`; OptionError if there is none, or several."""
+        """Return the column `name`; OptionError unless exactly one has the name."""
         names = list(self.names)
         if name not in names:
             _refuse(name, names)
@@ -346,17 +347,17 @@ class PandasFrame(Frame):
         return iter(self.data.set_axis(names, axis="columns").to_dict("records"))
 
     def chosen(self, is_chosen: Bools) -> Any:
-        """Return some rows, with their labels in the index."""
+        """Return the chosen rows, with their labels in the index."""
         return self.data[is_chosen]
 
     def with_field(self, name: FieldName, values: Sequence[Any]) -> Any:
-        """Return a frame with a new column."""
+        """Return a frame with `values` in the column `name`."""
         return self.data.assign(**{self._one(name): object_array(values)})
 
 
 @dataclass(frozen=True, slots=True)
 class PolarsFrame(Frame):
-    """A DataFrame of polars; `is_lazy`: it was read from a LazyFrame, and gives such frames."""
+    """A DataFrame of polars; `is_lazy`: the given data were a LazyFrame, as results will be."""
 
     is_lazy: bool = False
 
@@ -365,11 +366,11 @@ class PolarsFrame(Frame):
         return iter(self.data.iter_rows(named=True))
 
     def chosen(self, is_chosen: Bools) -> Any:
-        """Return some rows."""
+        """Return the chosen rows."""
         return self._given(self.data[np.flatnonzero(is_chosen)])
 
     def with_field(self, name: FieldName, values: Sequence[Any]) -> Any:
-        """Return a frame with a new column."""
+        """Return a frame with `values` in the column `name`."""
         series = sys.modules["polars"].Series(self._one(name), values)
         return self._given(self.data.with_columns(series))
 
@@ -388,11 +389,11 @@ class ArrowTable(Frame):
             yield from arrow.python_values(batch)
 
     def chosen(self, is_chosen: Bools) -> Any:
-        """Return some rows."""
+        """Return the chosen rows."""
         return filtered(self.data, is_chosen)
 
     def with_field(self, name: FieldName, values: Sequence[Any]) -> Any:
-        """Return a table with a new column."""
+        """Return a table with `values` in the column `name`."""
         names, name = self.data.schema.names, self._one(name)
         are_texts = not any(isinstance(value, list) for value in values)
         kind = self.data.schema.field(name).type if name in names and are_texts else None
@@ -402,24 +403,24 @@ class ArrowTable(Frame):
         return self.data.set_column(names.index(name), name, column)
 
     def _values(self, name: str) -> list[Any]:
-        """Return one column."""
+        """Return one column as Python objects."""
         return arrow.python_values(self._column(name))
 
 
 @dataclass(frozen=True, slots=True)
 class HubDataset(Frame):
-    """A Dataset of the package datasets; its texts stay where they are, on the disk too."""
+    """A Dataset of the package datasets, whose texts are not copied and may be on disk."""
 
     def records(self) -> Iterator[Any]:
-        """Yield each row as a dict, whatever the format that the dataset has."""
+        """Yield each row as a dict, for any format of the dataset."""
         return iter(self.data.with_format(None))
 
     def chosen(self, is_chosen: Bools) -> Any:
-        """Return some rows: the same files, and which of their rows."""
+        """Return the chosen rows as a selection from the same files."""
         return self.data.select(np.flatnonzero(is_chosen))
 
     def with_field(self, name: FieldName, values: Sequence[Any]) -> Any:
-        """Return a dataset with a new column."""
+        """Return a dataset with `values` in the column `name`."""
         others, name = self.data, self._one(name)
         if name in self.data.column_names:
             others = self.data.remove_columns(name)
@@ -433,7 +434,7 @@ class HubDataset(Frame):
 
 @dataclass(frozen=True, slots=True)
 class HubSplits:
-    """A DatasetDict of the package datasets: the rows of its splits, one after the other."""
+    """A DatasetDict of the package datasets: the rows of all splits, in order."""
 
     data: Any
     splits: Mapping[str, HubDataset]
@@ -460,14 +461,14 @@ class HubSplits:
         return chain.from_iterable(split.records() for split in self.splits.values())
 
     def chosen(self, is_chosen: Bools) -> Any:
-        """Return some rows, in the splits that they came from."""
+        """Return the chosen rows, in their splits."""
         stops = np.cumsum([len(split) for split in self.splits.values()], dtype=np.int64)
         parts = np.split(is_chosen, stops)[:-1]
         pairs = zip(self.splits.items(), parts, strict=True)
         return type(self.data)({name: split.chosen(part) for (name, split), part in pairs})
 
     def with_field(self, name: FieldName, values: Sequence[Any]) -> Any:
-        """Return the splits with a new column each."""
+        """Return the splits with `values` in their columns `name`."""
         made, start = {}, 0
         for split, rows in self.splits.items():
             made[split] = rows.with_field(name, values[start : start + len(rows)])
@@ -476,7 +477,7 @@ class HubSplits:
 
 
 def _check_fields(wanted: Field, rows: Sequence[Any], names: Iterable[Any]) -> None:
-    """Raise OptionError for a field, or a part of one, that no row has."""
+    """Raise OptionError for a field, or a part of a field, that no row has."""
     missing: set[str] | None = None
     for row in rows:
         own = wanted.lacking(row)
@@ -493,12 +494,12 @@ def _refuse(name: Any, names: Iterable[Any]) -> None:
 
 
 class RowTexts:
-    """The texts of rows, decoded; `is_null` bool[n] says which rows have none."""
+    """The decoded texts of rows; `is_null` bool[n]: whether each row has no text."""
 
     def __init__(
         self, values: Undecoded, encoding: str = UTF8, errors: str = "strict", start: int = 0
     ) -> None:
-        """Decode `values`, one for each row; InputError names a row without text or null.
+        """Decode `values`, one for each row; InputError names a row that is neither text nor null.
 
         Error messages number the rows from `start`.
         """
@@ -538,20 +539,20 @@ class RowTexts:
         return self._values
 
     def at(self, rows: I64) -> arrow.TextColumn | list[Any]:
-        """Return the texts of some rows, in that order."""
+        """Return the texts at the positions `rows`, in that order."""
         if isinstance(self._values, arrow.TextColumn):
             return self._values.chosen(rows)
         return [self._values[row] for row in rows.tolist()]
 
     def filled(self, rows: I64) -> arrow.TextColumn | list[Any]:
-        """Return the texts of some rows, in that order, with an empty one for each null."""
+        """Return the texts at the positions `rows`, in that order; an empty text for a null."""
         found = self.at(rows)
         if isinstance(found, arrow.TextColumn):
             return found.filled()
         return [each if isinstance(each, str) else "" for each in found]
 
     def changed(self, rests: Mapping[int, str]) -> list[Any]:
-        """Return the texts as they were given, but for `rests` by rows: in bytes, UTF-8."""
+        """Return the given texts with the new texts `rests` at some rows; bytes remain bytes."""
         given = self._given
         is_binary = isinstance(given, arrow.ByteColumn) and not given.is_string
         values = [given[at] for at in range(len(self))] if is_binary else list(self._values)
@@ -562,12 +563,12 @@ class RowTexts:
         return values
 
     def batches(self) -> Iterator[arrow.TextColumn | list[Any]]:
-        """Yield the texts of all rows in portions, with an empty one for each null."""
+        """Yield the texts of all rows in portions; an empty text for a null."""
         for start in range(0, len(self), READ_ROWS):
             yield self.filled(np.arange(start, min(start + READ_ROWS, len(self))))
 
     def checked_nulls(self, on_null: str) -> Bools:
-        """Return which rows have no text; InputError if any has none and `on_null` is "error"."""
+        """Return `is_null`; InputError if any row has no text and `on_null` is "error"."""
         if on_null == ERROR and self.is_null.any():
             row, count = int(self.is_null.argmax()), int(np.count_nonzero(self.is_null))
             raise InputError(
@@ -577,15 +578,15 @@ class RowTexts:
         return self.is_null
 
     def sizes(self) -> I64:
-        """Return the bytes of each text in UTF-8, 0 for a null: int64[n]."""
+        """Return the length of each text in UTF-8 bytes, 0 for a null: int64[n]."""
         if isinstance(self._values, arrow.TextColumn):
             return np.maximum(self._values.lengths, 0)
         return np.fromiter(map(len, self._contents()), np.int64, len(self))
 
     def digests(self) -> list[str]:
-        """Return a name of each row, which follows from its text: the same text, the same name.
+        """Return a name for each row, derived from its text and distinct; "" for a null.
 
-        The second row with a text gets a name of its own, and so on.  The name of a null is empty.
+        The n-th row with one text gets the same name in every call.
         """
         counts: dict[str, int] = {}
         names = []
@@ -599,7 +600,7 @@ class RowTexts:
         return names
 
     def _contents(self) -> Iterator[bytes]:
-        """Yield each text in UTF-8, nothing of a null."""
+        """Yield each text in UTF-8; empty bytes for a null."""
         if isinstance(self._values, arrow.TextColumn):
             return arrow.encoded(self._values)
         nulls = zip(self._values, self.is_null.tolist(), strict=True)
@@ -607,18 +608,18 @@ class RowTexts:
 
 
 class RowHashes(RowTexts):
-    """The hashes of rows: uint8[n, bits / 8], or uint64[n] of 64 bits; zeros in a row without."""
+    """The hashes of rows: uint8[n, bits / 8], or uint64[n] for 64 bits; zeros for a null."""
 
     def __init__(self, hashes: Array, is_null: Bools) -> None:
-        """Take the hashes, and which rows have none."""
+        """Take the hashes; `is_null`: whether each row has none."""
         self.hashes, self.is_null = hashes, is_null
 
     @staticmethod
     def read(values: Any, sketch: Bits, skipped: Skipped, is_null: Any = None) -> "RowHashes":
-        """Read `values`, one for each row; InputError names a row without hash or null.
+        """Read `values`, one for each row; InputError names a row that is neither hash nor null.
 
-        `skipped` takes the rows that are no hashes, if it is allowed.  `is_null`: which rows have
-        none, if that is known.
+        `skipped` takes such rows, if it is allowed.  `is_null`: whether each row is null, if that
+        is known.
         """
         is_null = _nulls(values) if is_null is None else is_null
         if is_null.any():
@@ -633,17 +634,17 @@ class RowHashes(RowTexts):
         return RowHashes(hashes, is_null)
 
     def at(self, rows: I64) -> Any:
-        """Return the hashes of some rows, in that order."""
+        """Return the hashes at the positions `rows`, in that order."""
         return self.hashes[rows]
 
     filled = at
 
     def sizes(self) -> I64:
-        """Raise OptionError where the lengths of texts are wanted."""
+        """Raise OptionError, since hashes have no lengths to choose by."""
         raise OptionError('hashes have one length; keep= is "first", "last", a field or a function')
 
     def fitted(self, options: Options) -> Options:
-        """Return options whose blocks are as crowded as each other, if these hashes are stored."""
+        """Return options with an order of bits that divides these hashes evenly into blocks."""
         sketch = options.sketch
         if not isinstance(sketch, Bits) or not options.is_wide or sketch.order:
             return options
@@ -657,15 +658,16 @@ class RowHashes(RowTexts):
 def readable_texts(
     values: Undecoded, skipped: Skipped, sketch: AnySketch | None, encoding: str, errors: str
 ) -> RowTexts:
-    """Return the texts of rows, with an empty one in each row that cannot be read.
+    """Return the texts of rows, with an empty text for each row that cannot be read.
 
-    `skipped` takes these rows, if it is allowed; otherwise InputError names the first that has no
-    text at all.  `sketch`: what reads the texts, None for a usual one.
+    `skipped` takes these rows, if it is allowed; otherwise InputError names the first row that is
+    neither text nor null.  `sketch`: the sketch, whose tokeniser may refuse texts; None for a
+    usual one.
     """
     if not skipped.is_allowed:
         return RowTexts(values, encoding, errors)
     sketcher = None
-    if sketch is not None and sketch.tokeniser:  # a function that can refuse any text
+    if sketch is not None and sketch.tokeniser:  # a function, which may refuse a text
         sketcher = sketcher_of(sketch, NO_RESOURCES, [sketch.tokeniser])
 
     def read(row: int, some: Any) -> None:
@@ -693,7 +695,7 @@ def readable_texts(
 
 
 def _nulls(values: Any) -> Bools:
-    """Return which values are missing: bool[n]."""
+    """Return whether each value is missing: bool[n]."""
     if isinstance(values, arrow.TextColumn | arrow.ByteColumn):
         return np.asarray(values.lengths < 0)
     flags = map(is_missing, values) if isinstance(values, list | tuple) else [False] * len(values)
@@ -701,19 +703,19 @@ def _nulls(values: Any) -> Bools:
 
 
 def is_of(data: Any, module: str, name: str) -> bool:
-    """Tell whether `data` is of a class of a package that the program has loaded."""
+    """Return whether `data` is an instance of a class, if its package is loaded."""
     return isinstance(data, getattr(sys.modules.get(module), name, ()))
 
 
 def text_values(values: Any) -> Undecoded:
-    """Return a column of any library as texts: without a Python object for each, if that can be."""
-    # Python objects in a Series are texts already; Arrow would copy them.
+    """Return a column of any library as texts, without a Python object for each if possible."""
+    # A Series of Python objects has texts that Arrow would only copy.
     column = None if str(getattr(values, "dtype", "")) == "object" else byte_column(values)
     return listed(values) if column is None else column
 
 
 def joined_texts(parts: list[Undecoded]) -> Undecoded:
-    """Return the texts of several columns as one."""
+    """Return the texts of several columns as one column."""
     filled = [part for part in parts if len(part)]
     columns = [part for part in filled if isinstance(part, arrow.ByteColumn)]
     if columns and len(columns) == len(filled):
@@ -732,7 +734,7 @@ def listed(values: Any) -> Sequence[Any]:
 
 
 def filtered(values: Any, is_chosen: Bools) -> Any:
-    """Return some values of a Series or an array, or some rows of an Arrow table."""
+    """Return the chosen values of a Series or an array, or rows of an Arrow table."""
     if type(values).__module__.partition(".")[0] == "pyarrow":
         return _arrow_filtered(values, arrow.load_arrow("an Arrow table").array(is_chosen))
     is_polars = is_of(values, "polars", "Series")
@@ -740,7 +742,7 @@ def filtered(values: Any, is_chosen: Bools) -> Any:
 
 
 def _arrow_filtered(values: Any, is_chosen: Any) -> Any:
-    """Return some values of an Arrow array, or some rows of a table or batch."""
+    """Return the chosen values of an Arrow array, or rows of a table or batch."""
     if hasattr(values, "schema"):
         columns = [_arrow_filtered(column, is_chosen) for column in values.columns]
         return type(values).from_arrays(columns, schema=values.schema)
@@ -757,10 +759,10 @@ def _arrow_filtered(values: Any, is_chosen: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:
-    """Vectors as they were given, and `values` real[n, d], of which none is zero."""
+    """Vectors as they were given, and as an array: `values` real[n, d], no row of zeros."""
 
     names: ClassVar[Sequence[Any]] = ()
-    field: ClassVar[str] = "vector"  # what they are called in a file of records
+    field: ClassVar[str] = "vector"  # their field in a file of records
     data: Any
     values: Any
 
@@ -769,11 +771,11 @@ class Vectors:
         return len(self.values)
 
     def texts(self, name: FieldName) -> NoReturn:
-        """Raise InputError: a vector is no text."""
+        """Raise InputError, since vectors are not texts."""
         raise InputError("data are vectors, but this needs texts, or rows with a field of texts")
 
     def column(self, name: FieldName) -> NoReturn:
-        """Raise OptionError: vectors have no fields."""
+        """Raise OptionError, since vectors have no fields."""
         raise OptionError(
             f"there is no field {name!r}, because data are vectors; ids are given as a list,"
             ' id=[...], and keep= is "first", "last" or a function of a vector'
@@ -784,7 +786,7 @@ class Vectors:
         return iter(self.values)
 
     def chosen(self, is_chosen: Bools) -> Any:
-        """Return some vectors, as an array or a list."""
+        """Return the chosen vectors, as an array, list or tuple."""
         if isinstance(self.data, np.ndarray):
             return self.data[is_chosen]
         return type(self.data)([self.data[row] for row in np.flatnonzero(is_chosen).tolist()])
@@ -794,20 +796,20 @@ class Vectors:
         self.column(name)
 
     def at(self, rows: I64) -> Any:
-        """Return the values of some rows, as a search takes them."""
+        """Return the vectors at the positions `rows`."""
         return part_of(self.values, rows)
 
     def no_texts(self, rows: I64) -> NoReturn:
-        """Raise OptionError where the texts of rows are wanted."""
+        """Raise OptionError, since a page needs texts."""
         raise OptionError("report() shows texts, and these rows are vectors; look at .removed")
 
     @property
     def fitting(self) -> Options:
-        """The options of a database of such vectors."""
+        """The options of a database for such vectors."""
         return Options(sketch=Simhash(vector_length=self.values.shape[1]))
 
     def asked(self, question: DedupQuestion, options: Options | None) -> DedupQuestion:
-        """Return what is asked of vectors; OptionError for what is only asked of texts."""
+        """Return the question for vectors; OptionError for an argument that needs texts."""
         if question.verify == NUMBERS:
             raise OptionError("verify='numbers' compares texts, and data are vectors")
         if question.is_exact:
@@ -825,12 +827,12 @@ class Vectors:
         return replace(question, similarity=COSINES.usual)
 
     def sizes(self) -> NoReturn:
-        """Raise OptionError where the lengths of texts are wanted."""
+        """Raise OptionError, since vectors have no lengths to choose by."""
         raise OptionError('vectors have one length; keep= is "first", "last" or a function')
 
 
 class ReadyRows(Vectors):
-    """Ready fingerprints, `values`: uint64[n], or `Fingerprints`."""
+    """Ready fingerprints or hashes: `values` uint64[n], uint8[n, b] or `Fingerprints`."""
 
     field = "fingerprint"
 
@@ -839,22 +841,22 @@ class ReadyRows(Vectors):
         return self.values
 
     def records(self) -> Iterator[Any]:
-        """Yield the bits of each: a number, or of other than 64 bits hexadecimal text."""
+        """Yield each fingerprint: a number for 64 bits, otherwise hexadecimal text."""
         is_ready = isinstance(self.values, Fingerprints)
         bits = (self.values if is_ready else Fingerprints(self.values)).bits
         return iter(bits.tolist()) if bits.ndim == 1 else (each.tobytes().hex() for each in bits)
 
     def chosen(self, is_chosen: Bools) -> Any:
-        """Return some fingerprints, as they were given."""
+        """Return the chosen fingerprints, in the given form."""
         return self.at(np.flatnonzero(is_chosen))
 
     @property
     def fitting(self) -> Options:
-        """The options of a database of such fingerprints."""
+        """The options of a database for such fingerprints."""
         return Options()
 
     def asked(self, question: DedupQuestion, options: Options | None) -> DedupQuestion:
-        """Return what is asked: no text decides; OptionError for what needs weights or texts."""
+        """Return the question, decided by estimates; OptionError if that needs weights or texts."""
         values = self.values
         is_bare = not isinstance(values, Fingerprints) or (
             values.weights is None and values.vectors is None
@@ -870,10 +872,10 @@ class ReadyRows(Vectors):
 
 
 def vectors_of(data: Any, skipped: Skipped) -> Vectors | None:
-    """Return the vectors that data are, None if they are something else.
+    """Return `data` as vectors, None if they are something else.
 
-    InputError names the first row that is no vector, or has no direction; `skipped` takes the rows
-    without a direction instead, if it is allowed.
+    InputError names the first row that is not a vector, or is not finite, or is all zeros.
+    `skipped` takes the rows of the last two kinds instead, if it is allowed.
     """
     if hasattr(data, "tocsr"):
         raise InputError(f"data is a sparse matrix; {WANTED}: give data.toarray()")
@@ -916,7 +918,7 @@ def _array(row: Any, at: int) -> Floats:
 
 
 def _stacked(rows: Sequence[Any]) -> Floats:
-    """Return rows as one array; InputError for one that is no vector, or of another length."""
+    """Return rows as one array; InputError for a row that is not a vector of the same length."""
     length = len(rows[0])
     for at, row in enumerate(rows):
         if not isinstance(row, np.ndarray) or row.ndim != 1 or row.dtype.kind != "f":
@@ -931,9 +933,9 @@ def _stacked(rows: Sequence[Any]) -> Floats:
 
 
 def _checked(values: Floats, skipped: Skipped) -> Floats:
-    """Return real[n, d]; InputError for a row without a direction, unless it may be skipped.
+    """Return real[n, d]; InputError for a row that is not finite, or all zeros.
 
-    Then there is another vector in its place.
+    If such rows may be skipped, `skipped` takes them, and ones replace their coordinates.
     """
     if not values.shape[1]:
         raise InputError("data are vectors without coordinates; they need 1 or more")

@@ -1,6 +1,6 @@
-"""Sieve: which parts of documents occurred before, in an earlier document or in the same one.
+"""Sieve: the removal of parts that occurred earlier, in the same document or another one.
 
-`SortedKeys` keeps the keys of distinct parts, and `UnitKeys` those that a database has in notes.
+`SortedKeys` keeps the keys of distinct parts, and `UnitKeys` the keys in the notes of a database.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,26 +25,26 @@ from simdb.jobs.deduplication.within import find_alike
 from simdb.sketch import WordOrder
 
 NOTE = "parts/"
-# 8 MiB in a note.
+# Keys per note, which has 8 MiB.
 PIECE_KEYS = 1 << 20
-# The name of runs that cannot be repeated.
+# The name of a run that cannot be repeated.
 NAMELESS = ""
 
 Batch = Sequence[Any]  # str, or UTF-8 in bytes
 
-# What becomes of a part: it is too short to be dropped, the first with its words, or dropped.
+# States of a part: too short to be dropped, first with its words, dropped.
 SHORT, FIRST, DROPPED = 0, 1, 2
-# Shorter parts are headings, brackets, "Read more" and "Yes", which belong where they stand.
+# Shorter parts are headings, brackets, "Read more" and "Yes", which repeat legitimately.
 MIN_WORDS = 5
 
 
 class UnitKeys:
-    """The keys of one unit in a database, for one run."""
+    """The keys of parts of one unit in a database, for one run."""
 
     def __init__(self, transaction: Noted, unit: str, run: str | None) -> None:
-        """Read which runs have stored keys.
+        """Read the directory of runs that have stored keys.
 
-        `run`: the name of this one; None for a name that follows from all its keys.
+        `run`: the name of this run; None for a name derived from all its keys.
         """
         self._transaction, self._name, self._run = transaction, NOTE + unit, run
         directory = transaction.note(self._name)
@@ -52,7 +52,7 @@ class UnitKeys:
         self._known = len(self._runs)
 
     def settle(self, keys: U64) -> Bools:
-        """Return which keys of the run, distinct and ascending, other runs have; store the rest."""
+        """Return whether another run has each of the distinct, ascending `keys`; store new ones."""
         run = name_of(keys) if self._run is None else self._run
         is_old = np.zeros(len(keys), np.bool_)
         is_own = np.zeros(len(keys), np.bool_)
@@ -65,7 +65,7 @@ class UnitKeys:
         return is_old
 
     def are_stored(self, note: Callable[[str], Any]) -> bool:
-        """Return whether the notes of a reader have keys that this run has added."""
+        """Return whether a reader's notes have the keys that this run has added."""
         directory = note(self._name)
         runs = [] if directory is None else directory["pieces"]
         return len(self._runs) > self._known and self._runs == runs
@@ -80,22 +80,23 @@ class UnitKeys:
 
 
 class Cut(NamedTuple):
-    """The parts of some documents: how many each has, and the key and the words of each part."""
+    """The parts of documents: the number in each, and the key and number of words of each part."""
 
     counts: I64
     keys: U64
     words: I64
 
     def sums(self, flags: Bools) -> I64:
-        """Return how many parts of each document have a flag: int64[n]."""
+        """Count the parts of each document that have a flag: int64[n]."""
         return sums_of(flags, offsets_of(self.counts))
 
 
 class Dropped(NamedTuple):
-    """What leaves the documents of a sieve.
+    """The dropped parts of the documents of a sieve.
 
-    `offsets` int64[n + 1]: where the parts of each document begin; `flags` bool[k]: which parts are
-    dropped.  `counts` int64[n]: how many of each document; `kept` bool[n]: whether words are left.
+    `offsets` int64[n + 1] of documents in `flags` bool[k], which say whether each part is dropped.
+    `counts` int64[n]: dropped parts of each document.  `kept` bool[n]: whether the document lost no
+    part or still has words.
     """
 
     offsets: I64
@@ -105,18 +106,18 @@ class Dropped(NamedTuple):
 
     @property
     def changed(self) -> I64:
-        """The positions of documents that stay without some of their parts."""
+        """The positions of kept documents that lost parts."""
         return np.flatnonzero(self.kept & (self.counts > 0))
 
     def of(self, position: int) -> Bools:
-        """Return which parts of a document are dropped."""
+        """Return whether each part of a document is dropped: bool[p]."""
         return self.flags[self.offsets[position] : self.offsets[position + 1]]
 
 
 class Sieve:
-    """The parts of documents so far, by positions of documents; a part is known by its words.
+    """The parts of all documents so far, which are equal if they have the same words.
 
-    For each part that can be dropped, a key of 8 bytes is held once, and a byte for each part.
+    Memory holds a byte for each part, and 8 bytes for each distinct part that can be dropped.
     """
 
     def __init__(
@@ -126,11 +127,12 @@ class Sieve:
         question: DedupQuestion,
         stored: UnitKeys | None = None,
     ) -> None:
-        """Cut texts into parts of one `unit`, and these into words as `sketch` says.
+        """Cut texts into parts of one `unit`, and parts into words as `sketch` does.
 
-        `stored`: the keys in a database, if there is one; then each key takes 8 bytes more.  If the
-        `question` has a similarity, parts with other words are dropped as well; until that is
-        decided, all different parts are in memory.  Raises OptionError for a sketch without words.
+        `stored`: the keys in a database, if there is one; then each distinct part takes 8 more
+        bytes.  If `question` has a similarity, parts that are similar to an earlier part are also
+        dropped, and memory holds the texts of all distinct parts until `decide`.  Raises
+        OptionError for a sketch without words.
         """
         self._order, self._unit = WordOrder(sketch), unit.name
         self._min_words = unit.min_words or MIN_WORDS
@@ -140,15 +142,15 @@ class Sieve:
             self._alike = question.of(sketch)
             self._alike.check(sketch)
         self._seen = SortedKeys()
-        self._counts: list[I64] = []  # of parts
-        self._spoken: list[I64] = []  # of parts with words
+        self._counts: list[I64] = []  # numbers of parts
+        self._spoken: list[I64] = []  # numbers of parts with words
         self._states: list[U8] = []
-        self._firsts: list[U64] = []  # the keys of all first parts, in order
+        self._firsts: list[U64] = []  # keys of all first parts, in order
         self._texts: list[str] = []  # of first parts, if they are compared
         self.documents = self.short = 0
 
     def read(self, batches: Iterable[Batch]) -> Iterator[int]:
-        """Take all documents; yield how many were taken."""
+        """Add all documents; yield the number of documents so far."""
         for found, texts in mapped(
             lambda some: (self._cut(*some), some[1]), numbered(batches), self._threads
         ):
@@ -158,7 +160,7 @@ class Sieve:
             yield self.documents
 
     def decide(self) -> Dropped:
-        """Return what is dropped, and store the keys that are new."""
+        """Return the dropped parts, and store the new keys."""
         if self._stored is not None:
             self._settle(self._stored)
         if self._alike is not None:
@@ -169,11 +171,11 @@ class Sieve:
         return Dropped(offsets, flags, counts, (counts == 0) | (counts < self.spoken))
 
     def parts(self, dropped: Dropped) -> Parts:
-        """Return the counts of parts, of which some are `dropped`."""
+        """Return the numbers of parts for a result."""
         return Parts(self._unit, int(self.spoken.sum()), self.short, dropped.counts)
 
     def _settle(self, stored: UnitKeys) -> None:
-        """Drop what other runs have stored, too, and store what is new."""
+        """Drop the parts that other runs have stored, and store the new keys."""
         keys = self._seen.all()
         old = keys[stored.settle(keys)]
         for states, own in zip(self._states, self._firsts, strict=True):
@@ -181,7 +183,7 @@ class Sieve:
         self._firsts.clear()
 
     def _settle_alike(self, question: DedupQuestion) -> None:
-        """Drop what is alike an earlier part that stays, too."""
+        """Drop the parts that are similar to an earlier kept part."""
         texts = RowTexts(self._texts)
         options = Options(sketch=self._sketch)  # type: ignore[arg-type]
         found = find_alike(texts, np.arange(len(texts)), options, question)
@@ -195,11 +197,11 @@ class Sieve:
 
     @property
     def spoken(self) -> I64:
-        """How many parts with words each document has: int64[n]."""
+        """The number of parts with words of each document: int64[n]."""
         return joined(self._spoken)
 
     def rest(self, text: str, is_dropped: Bools) -> str:
-        """Return what is left of a text; InputError if it has other parts than when it was read."""
+        """Return a text without its dropped parts; InputError if the text has changed."""
         left: str | None = kernel.part_rest(text, self._unit, is_dropped)
         if left is None:
             raise InputError(
@@ -209,11 +211,11 @@ class Sieve:
         return left
 
     def _cut(self, start: int, texts: Batch) -> Cut:
-        """Return the parts of documents, numbered from `start` in messages.  It can be threaded."""
+        """Return the parts of documents; messages number these from `start`."""
         return Cut(*self._order.parts(texts, self._unit, errors=self._errors, start=start))
 
     def _keep_texts(self, texts: Batch, counts: I64, flags: Bools) -> None:
-        """Keep the texts of the parts that have a flag."""
+        """Keep the texts of parts that have a flag."""
         offsets = offsets_of(counts)
         for at in np.flatnonzero(sums_of(flags, offsets)).tolist():
             whole = texts[at]
@@ -221,7 +223,7 @@ class Sieve:
             self._texts += [whole[start:stop] for start, stop, _ in bounds.tolist()]
 
     def _take(self, cut: Cut) -> U8:
-        """Take the parts of the documents that follow; return what becomes of them."""
+        """Add the parts of the next documents, and return their states."""
         can_go = np.flatnonzero(cut.words >= self._min_words)
         keys = cut.keys[can_go]
         is_new = self._seen.add(keys)
@@ -245,10 +247,10 @@ def checked_unit(
     db: object,
     others: Mapping[str, bool] | None = None,
 ) -> Unit:
-    """Return the `unit=` of a call as a `Unit`.
+    """Return the argument `unit` of a call as a `Unit`.
 
-    Raises OptionError for an argument that has a meaning only for whole documents, and for one of
-    the `others`, given by name.  `against`, `db`: None for none.
+    For a unit of parts, raises OptionError for any argument that concerns whole documents only.
+    `others`: more such arguments by name, with whether they were given.
     """
     made = unit if isinstance(unit, Unit) else Unit(unit)
     refused = {

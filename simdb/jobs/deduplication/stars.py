@@ -1,22 +1,22 @@
-"""Stars: which documents of one run stay, and which of them stands for each of the others.
+"""Stars: leader clustering of the documents of one run, from buckets of candidates.
 
-Documents are taken in order of preference: one that matches none of those that stay, stays.  So a
-document is compared with those that stay, never with those that go, and a page with any number of
-near copies costs what the pages that stay cost.
+Documents are taken in order of preference.  A document is kept if it matches no kept document;
+otherwise it is removed, and the first kept document that it matches becomes its leader.  Documents
+are compared only with kept ones, so near copies of a page add little to the cost.
 
-Two kinds of rounds decide them, and neither changes the answer.  A round of *heads*: the document
-that is the first of all its buckets stays, and what matches it goes.  That decides families and
-floods of copies.  What is left are documents that share a bucket by chance or boilerplate, and most
-of them stay, so a round of a *window* takes the next documents in the order and compares them with
-each other: those that stay are then compared with all that come later.
+Two kinds of rounds decide, in batches, exactly as one document after the other would be decided.
+In a round of *heads*, each document that is the first in all its buckets is kept, and its matches
+are removed.  That decides families of copies.  Most of the remaining documents share a bucket by
+chance or through boilerplate, and will be kept.  A round of a *window* therefore compares the next
+documents in the order with each other, and then the kept ones with all later documents.
 
-The larger documents can come first, whatever the order says of others.  Only the sizes of those in
-buckets are asked for.
+`sizes` puts larger documents before smaller ones.  Only the sizes of documents in buckets are
+requested.
 
-The first documents can be those of a reference, which all stay: they are compared with all others
-before these are, some at a time, and never with each other.
+A reference can provide the first documents.  All of them are kept: they are compared with the
+documents of the run before those are decided, and never with each other.
 
-Connected groups are decided from the same buckets: of each, the first document stays.
+Connected groups are found in the same buckets; the first document of each group is kept.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,27 +31,27 @@ from simdb.core.values import dataclass
 from simdb.database import buckets as connecting
 from simdb.jobs.deduplication.minima import BandBuckets, SortedKeys
 
-# Rounds of heads go on while each decides this share of what is left.
+# Rounds of heads continue while each decides at least this share of the undecided documents.
 HEADS_SHARE = 0.125
-# A window has so many documents at first; then so many for each one of the last that stayed.
+# Documents in the first window, and in each later one per document that the previous one kept.
 WINDOW_FIRST, WINDOW_GROWTH = 1 << 6, 8
-# They are in at most about so many pairs; and so many are compared at a time.
+# Approximate limit on the pairs of a window, and pairs per comparison.
 WINDOW_PAIRS = 1 << 22
-# So many members of buckets are looked at at a time.
+# Approximate number of bucket members in a part.
 PART_MEMBERS = 1 << 22
 
 NONE = np.empty(0, np.uint32)
 Item = TypeVar("Item")
-# From pairs of documents, left[i] and right[i], to their similarities; less than any match for a
-# pair that surely does not match.
+# Maps pairs of documents, left[i] and right[i], to their similarities.  A pair that certainly does
+# not match may get any value below the threshold.
 Compare = Callable[[U32, U32], F32]
 
 
 @dataclass(frozen=True, slots=True)
 class Stars:
-    """What became of n documents: those that go, ascending, what stays for each, how similar.
+    """The removed documents, the kept document that each one matches, and their similarities.
 
-    `removed` and `leaders` uint32[k], `similarities` float32[k].
+    `removed` (ascending) and `leaders` uint32[k], `similarities` float32[k].
     """
 
     removed: U32
@@ -63,10 +63,11 @@ def find_stars(
     bands: Iterable[BandBuckets], count: int, least: float, compare: Compare, *, leading: int = 0,
     sizes: Callable[[U32], F64] | None = None,
 ) -> Stars:  # fmt: skip
-    """Decide `count` documents, by the pairs in buckets that have the similarity `least`.
+    """Decide which of `count` documents are kept; pairs in a bucket match from `least` on.
 
-    The `leading` first documents stay in any case; another that one of them matches goes for the
-    first of these.  `sizes`: the larger of the others come first, and equal ones in their order.
+    The first `leading` documents are always kept.  A later document that matches any of them is
+    removed, and the first of its matches is its leader.  `sizes`: prefer the larger of the later
+    documents; equal ones keep their order.
     """
     rounds = _Rounds(bands, count, least, compare)
     if sizes is not None and rounds.member_count:
@@ -89,16 +90,16 @@ def find_stars(
 def find_connected(
     bands: Iterable[BandBuckets], count: int, least: float, compare: Compare
 ) -> Stars:
-    """Decide `count` documents, of which pairs in buckets that have `least` make groups.
+    """Keep the first document of each connected group; pairs in a bucket match from `least` on.
 
-    The first document of each group stays.  The similarity of one that goes is NaN if it was not
-    compared with that: other documents connect the two.
+    The similarity of a removed document is NaN if it was not compared with the kept one, because
+    other documents connect the two.
     """
     forest = kernel.Forest(count)
     part = _joined([*_distinct(bands)])
     numbers = part.of_members(np.arange(len(part.sizes), dtype=np.uint32))
     waiting = connecting.Buckets(part.members, numbers)
-    # Pairs that do not match, and may be in a later bucket, too; and those that do.
+    # Refused pairs are remembered, since a later bucket may contain them as well.
     refused, matching, found = SortedKeys(), [np.empty(0, np.uint64)], [np.empty(0, np.float32)]
     for one, other in connecting.unconnected_pairs(waiting, forest):
         pairs = _once([_pairs(np.minimum(one, other), np.maximum(one, other))])
@@ -118,7 +119,7 @@ def find_connected(
 
 @dataclass(frozen=True, slots=True)
 class _BucketPart:
-    """Some buckets: members uint32[e], and the sizes uint32[k], each of at least two members."""
+    """Some buckets of two or more documents: `members` uint32[e], `sizes` uint32[k]."""
 
     members: U32
     sizes: U32
@@ -131,26 +132,26 @@ class _BucketPart:
 
     @property
     def firsts(self) -> I64:
-        """Where each bucket begins."""
+        """The place in `members` where each bucket begins: int64[k]."""
         return np.cumsum(self.sizes, dtype=np.int64) - self.sizes
 
     def of_members(self, values: Array) -> Array:
-        """Return for each member the value of its bucket."""
+        """Return the value of its bucket for each member; `values` has one for each bucket."""
         return np.repeat(values, self.sizes)
 
     def counts(self, is_counted: Bools) -> I64:
-        """Return how many of some members are in each bucket."""
+        """Count the members of each bucket that have a flag: int64[k]."""
         firsts = self.firsts
         return np.add.reduceat(is_counted, firsts, dtype=np.int64) if len(firsts) else firsts
 
     def renumbered(self, numbers: U32) -> "_BucketPart":
-        """Give each document another number."""
+        """Return the buckets with new numbers for the documents."""
         words = _pairs(self.of_members(np.arange(len(self.sizes))), numbers[self.members])
         kernel.sort(words)
         return _BucketPart(words.astype(np.uint32), self.sizes)
 
     def without(self, is_gone: Bools) -> "_BucketPart":
-        """Leave documents out of the buckets, and then buckets of one document."""
+        """Return the buckets without the documents with a flag, and without buckets of one."""
         is_in = ~is_gone[self.members]
         sizes = self.counts(is_in)
         is_left = sizes > 1
@@ -159,21 +160,21 @@ class _BucketPart:
 
 
 class _Rounds:
-    """The decisions so far, and the buckets with the documents that are undecided."""
+    """The decisions so far, and the buckets of undecided documents."""
 
     def __init__(
         self, bands: Iterable[BandBuckets], count: int, least: float, compare: Compare
     ) -> None:
         self._parts = _gathered(_distinct(bands))
         self._is_decided = np.zeros(count, np.bool_)
-        # Those that go, what stays for each, and how similar it is.
+        # Removed documents, their leaders and the similarities of both.
         self._claimed: list[tuple[U32, U32, F32]] = [(NONE, NONE, NONE.astype(np.float32))]
         self._least = np.float32(least)
         self._compare = compare
-        self._before = np.arange(count, dtype=np.uint32)  # the number that each document had
+        self._before = np.arange(count, dtype=np.uint32)  # the original number of each document
 
     def prefer_larger(self, sizes: Callable[[U32], F64], leading: int) -> None:
-        """Renumber the documents in buckets, the larger first; the `leading` ones stay first."""
+        """Renumber the documents in buckets by descending size, after the `leading` ones."""
         waiting = self._waiting().astype(np.uint32)
         far = -sizes(waiting)
         far[waiting < leading] = -np.inf
@@ -184,7 +185,7 @@ class _Rounds:
         self._compare = lambda left, right: compare(before[left], before[right])
 
     def stars(self) -> Stars:
-        """Return what was decided."""
+        """Return the decisions, with the original numbers."""
         removed, leaders, similarities = map(np.concatenate, zip(*self._claimed, strict=True))
         removed, leaders = self._before[removed], self._before[leaders]
         order = np.argsort(removed)
@@ -192,11 +193,11 @@ class _Rounds:
 
     @property
     def member_count(self) -> int:
-        """How many members all buckets have."""
+        """The number of members of all buckets."""
         return sum(len(part.members) for part in self._parts)
 
     def decide_led(self, leading: int) -> None:
-        """Let the `leading` first documents stay, and all others go that one of them matches."""
+        """Keep the first `leading` documents, and remove all later documents that match them."""
         size = WINDOW_FIRST
         while True:
             weights = np.zeros(leading)
@@ -219,7 +220,7 @@ class _Rounds:
         self._drop_decided()
 
     def decide_heads(self) -> None:
-        """Let the documents stay that are the first of all their buckets."""
+        """Keep the documents that are the first in all their buckets; remove their matches."""
         is_leader = np.zeros(len(self._is_decided), np.bool_)
         for part in self._parts:
             is_leader[part.members[part.firsts]] = True
@@ -237,9 +238,9 @@ class _Rounds:
         self._drop_decided()
 
     def decide_window(self, size: int) -> int:
-        """Decide the next documents, about `size` of them; return how many of them stay."""
+        """Decide the next documents, at most `size`; return how many of them are kept."""
         window = self._waiting()[:size]
-        # A document is in at most as many pairs as its buckets have members.
+        # The sizes of the buckets of a document bound the number of its pairs.
         weights = np.zeros(len(window))
         for part in self._parts:
             is_in = part.members <= window[-1]
@@ -250,7 +251,7 @@ class _Rounds:
         inside = [_among(part, part.members < end) for part in self._parts]
         gone = self._settle(*self._matching(_once(inside)))
         self._is_decided[window] = True
-        # Those that stay, with all later documents in their buckets.
+        # Compare the kept documents with all later documents in their buckets.
         is_leader = flags_at(window, len(self._is_decided))
         is_leader[gone] = False
         self._claim_matching([
@@ -267,24 +268,24 @@ class _Rounds:
         return np.flatnonzero(is_waiting)
 
     def _matching(self, pairs: U64) -> tuple[U32, U32, F32]:
-        """Return the pairs that match, in the order of their left documents."""
+        """Return the pairs that match, in the given order."""
         left, right = _halves(pairs)
         found = self._compare(left, right)
         is_match = found >= self._least
         return left[is_match], right[is_match], found[is_match]
 
     def _claim_matching(self, found: list[U64]) -> None:
-        """Compare pairs, and let the first of the left, which stay, stand for each that matches."""
+        """Compare pairs, whose left documents are kept, and remove the right ones that match."""
         pairs = _once(found)
         for start in range(0, len(pairs), WINDOW_PAIRS):
             some = pairs[start : start + WINDOW_PAIRS]
-            # What was claimed just now was claimed by one that comes before.
+            # A document removed by an earlier batch already has the first leader it can have.
             self._claim(*self._matching(some[~self._is_decided[some.astype(np.uint32)]]))
 
     def _claim(self, left: U32, right: U32, similarities: F32) -> U32:
-        """Let the first of the `left`, which stay, that matches a document stand for it.
+        """Remove the `right` documents; the leader of each is the first of its `left` ones.
 
-        Returns the documents that go, each once.
+        Returns the removed documents, each once.
         """
         claimed, first = np.unique(right, return_index=True)
         self._claimed.append((claimed, left[first], similarities[first]))
@@ -292,17 +293,17 @@ class _Rounds:
         return claimed
 
     def _settle(self, left: U32, right: U32, similarities: F32) -> U32:
-        """Decide documents that match each other, in their order; return those that go."""
+        """Decide documents by the pairs that match, in order; return the removed documents."""
         chosen = decided_in_order(left, right)
         return self._claim(left[chosen], right[chosen], similarities[chosen])
 
     def _drop_decided(self) -> None:
-        """Leave decided documents out of the buckets, and then buckets of one document."""
+        """Remove decided documents from the buckets, and then all buckets of one document."""
         self._parts = _gathered(part.without(self._is_decided) for part in _taken(self._parts))
 
 
 def _distinct(bands: Iterable[BandBuckets]) -> Iterator[_BucketPart]:
-    """Yield the buckets of all bands, of equal ones the first: copies share most of their bands."""
+    """Yield the distinct buckets of all bands; copies share most of their buckets."""
     pairs, known, larger = SortedKeys(), SortedKeys(), []
     for band in bands:
         pairs.append(band.pairs)
@@ -317,7 +318,7 @@ def _distinct(bands: Iterable[BandBuckets]) -> Iterator[_BucketPart]:
 
 
 def _gathered(parts: Iterable[_BucketPart]) -> list[_BucketPart]:
-    """Return the buckets in parts of about `PART_MEMBERS` members; none is empty."""
+    """Return the buckets in parts of at least `PART_MEMBERS` members, except the last."""
     gathered: list[_BucketPart] = []
     waiting: list[_BucketPart] = []
     for part in parts:
@@ -330,7 +331,7 @@ def _gathered(parts: Iterable[_BucketPart]) -> list[_BucketPart]:
 
 
 def _joined(parts: Sequence[_BucketPart]) -> _BucketPart:
-    """Return the buckets of all parts."""
+    """Return the buckets of all parts as one part."""
     if len(parts) == 1:
         return parts[0]
     return _BucketPart(
@@ -340,26 +341,26 @@ def _joined(parts: Sequence[_BucketPart]) -> _BucketPart:
 
 
 def _taken(items: list[Item]) -> Iterator[Item]:
-    """Yield all items of a list and take them out of it, so that each can be freed."""
+    """Yield all items of a list and remove them from it, so that each can be freed."""
     items.reverse()
     while items:
         yield items.pop()
 
 
 def _bounded(waiting: I64, weights: Array) -> I64:
-    """Return the first of the documents `waiting`, at least one, in pairs of a bounded number."""
+    """Return the first documents of `waiting`, at least one, with up to `WINDOW_PAIRS` pairs."""
     return waiting[: max(1, int(np.searchsorted(weights.cumsum(), WINDOW_PAIRS)))]
 
 
 def decided_in_order(left: U32 | I64, right: U32 | I64) -> list[int]:
-    """Return which pairs decide: those whose `left` stays, each the first that names its `right`.
+    """Return the places of the pairs whose `left` is kept and whose `right` is not yet removed.
 
-    The pairs match, are in ascending order, and have the lesser document on the left.
+    The pairs match, ascend, and have the lesser document on the left.
     """
     gone: set[int] = set()
     chosen = []
     for at, (one, other) in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
-        # All that could stand for `one` come before it, so it is decided by now.
+        # Every possible leader of `one` precedes it, so `one` is decided by now.
         if one not in gone and other not in gone:
             gone.add(other)
             chosen.append(at)
@@ -372,7 +373,7 @@ def _pairs(left: U32, right: U32) -> U64:
 
 
 def _once(found: list[U64]) -> U64:
-    """Return each of the pairs once, in ascending order."""
+    """Return the distinct pairs, ascending."""
     pairs = np.concatenate([np.empty(0, np.uint64), *found])
     kernel.sort(pairs)
     return pairs[is_first(pairs)]
@@ -384,7 +385,7 @@ def _halves(pairs: U64) -> tuple[U32, U32]:
 
 
 def _known(left: U32, right: U32, pairs: U64, similarities: F32) -> F32:
-    """Return the similarities of documents left[i] and right[i], NaN if `pairs` have them not."""
+    """Return the similarities of documents left[i] and right[i], NaN if not among `pairs`."""
     found = np.full(len(left), np.nan, np.float32)
     if len(pairs):
         order = np.argsort(pairs)
@@ -398,7 +399,7 @@ def _known(left: U32, right: U32, pairs: U64, similarities: F32) -> F32:
 def _among(part: _BucketPart, is_chosen: Bools) -> U64:
     """Return all pairs of chosen members of the same bucket."""
     members, sizes = part.members[is_chosen], part.counts(is_chosen)
-    # Each member is paired with those after it in its bucket.
+    # Each member is paired with all later members of its bucket.
     ends = np.repeat(np.cumsum(sizes), sizes)
     after = ends - np.arange(len(members)) - 1
     left = np.repeat(members, after)

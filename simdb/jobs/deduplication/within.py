@@ -1,12 +1,11 @@
-"""Within: finds the documents of one run that are alike.
+"""Within: the search for duplicates among the documents of one run.
 
-Where the similarity is Jaccard's, of sets or of weights, candidates come from minima, and there is
-no database; where it is the cosine of weights, or fingerprints decide by their distance, they come
-from a temporary one.
+For a Jaccard similarity, of sets or of weights, minima find the candidates, without a database.
+For the cosine of weights, or the distance of fingerprints, a temporary database finds them.
 
-Of a reference all documents stay.  `Newcomers` are looked up in a database, each by itself, and
-those that match nothing there are compared with each other.  `Followers` are compared together with
-the texts of a reference, which come first.
+All documents of a reference are kept.  `Newcomers` are looked up one by one in the database of a
+reference, and those without a match there are compared with each other.  `Followers` are added
+after the texts of a reference, and compared together with these.
 """
 
 from collections import deque
@@ -42,24 +41,21 @@ from simdb.jobs.deduplication.reference import DatabaseReference, Listed, Refere
 from simdb.jobs.deduplication.rows import Vectors
 from simdb.sketch import AnySketcher, gram_sketch
 
-# The rows taken at a time.
+# Rows per part.
 TAKEN_ROWS = 1 << 12
 
 
 class Gathered(ExitStack):
-    """A temporary database with the texts of a reference, where their positions are ids.
-
-    `with` removes it.
-    """
+    """A temporary database with the texts of a reference, by their positions; `with` removes it."""
 
     def __init__(self, reference: Reference, options: Options, question: DedupQuestion) -> None:
-        """Begin without documents; OptionError for a question that cannot be answered."""
+        """Create an empty database; OptionError for a question that it cannot answer."""
         super().__init__()
         self._own, self._reference = self.enter_context(ByDatabase(options, question)), reference
         self.held, self.texts = self._own.held, reference.texts
 
     def numbers(self, ids: Sequence[Any]) -> I64:
-        """Return the ids, which are the positions in the reference."""
+        """Return the positions in the reference, which are the ids."""
         return np.array(ids, np.int64)
 
     def fill(self, errors: ErrorsName) -> None:
@@ -78,7 +74,7 @@ def lookups_of(
     known: Callable[[list[Any]], Sequence[Any]] | None,
     expected: float,
 ) -> "database.Lookups[Any]":
-    """Return what looks up about `expected` documents in `held`, a snapshot or a transaction.
+    """Return lookups of about `expected` documents in `held`, a snapshot or a transaction.
 
     `known` returns the texts of stored documents by their ids; None if no text is known.
     """
@@ -90,7 +86,10 @@ def lookups_of(
 
 
 class Newcomers(ExitStack):
-    """The documents of one run, in the order in which they are added; `with` frees them."""
+    """The documents of one run, looked up in a reference, in the order of adding.
+
+    `with` frees them.
+    """
 
     def __init__(
         self,
@@ -98,9 +97,10 @@ class Newcomers(ExitStack):
         question: DedupQuestion,
         holding: Gathered | DatabaseReference,
     ) -> None:
-        """Compare with what is in `holding`, and the rest as `documents`, which are freed, too.
+        """Look documents up in `holding`; `documents` compares those without a match there.
 
-        Raises OptionError for a question that the database cannot answer.
+        `with` also frees `documents`.  Raises OptionError for a question that the database cannot
+        answer.
         """
         super().__init__()
         self._documents, self._question, self._holding = documents, question, holding
@@ -118,18 +118,18 @@ class Newcomers(ExitStack):
 
     @property
     def way(self) -> str:
-        """How candidates among the documents themselves are found, in words."""
+        """The search for candidates among the documents themselves, in words."""
         return self._documents.way
 
     @property
     def empty_count(self) -> int:
-        """How many documents have no features, and are like nothing."""
+        """The number of documents without features, which never match."""
         return self._documents.empty_count
 
     def add_all(
         self, parts: Iterable[Any], count: Callable[[], float], *, errors: ErrorsName
     ) -> Iterator[int]:
-        """Add the texts of all parts, about `count()` in all; yield how many there are so far."""
+        """Add the texts of all parts, about `count()` in all; yield the number of texts so far."""
         if isinstance(self._holding, Gathered):
             self._holding.fill(errors)
         with self._holding.held.read() as snapshot:
@@ -144,7 +144,7 @@ class Newcomers(ExitStack):
             yield from self._sifted.add_all(parts, count, find, errors=errors)
 
     def decide(self, order: I64 | None, texts: TextSource) -> Decided:
-        """Return what becomes of the documents; see `Alike`."""
+        """Return which documents are removed; see `Alike`."""
         decided = self._sifted.decide(order, texts)
         found = self._sifted.found
         leaders = [-1 - self._holding.numbers(each.ids.tolist()) for each in found]
@@ -168,14 +168,14 @@ class Newcomers(ExitStack):
 
 
 class Sifted:
-    """The documents of one run, by their positions: those that match something, and the rest.
+    """The documents of one run, by their positions, divided by a lookup.
 
-    The rest goes on to a search among the documents themselves.  `matched`: positions of documents
-    in portions; `found`: one match of each of them, in such portions.
+    Documents without a match go on to a search among the documents themselves.  `matched`: the
+    positions of matched documents, in portions; `found`: one match of each, in equal portions.
     """
 
     def __init__(self, documents: Alike | ByDatabase, threads: int) -> None:
-        """Begin without documents; those that match nothing are added to `documents`."""
+        """Begin without documents; `documents` takes the ones without a match."""
         self._documents, self._threads = documents, threads
         self.matched: list[I64] = []
         self.found: list[Matches[Any]] = []
@@ -184,7 +184,7 @@ class Sifted:
 
     @property
     def fresh(self) -> I64:
-        """The positions of documents that match nothing, ascending."""
+        """The positions of documents without a match, ascending."""
         return joined(self._fresh)
 
     def add_all(
@@ -195,12 +195,12 @@ class Sifted:
         *,
         errors: ErrorsName,
     ) -> Iterator[int]:
-        """Add the texts of all parts, about `count()` in all; yield how many there are so far.
+        """Add the texts of all parts, about `count()` in all; yield the number of texts so far.
 
-        `find` returns at most one match of each text, None if there are none; and the texts or, in
-        their place, what `sketched` returned.
+        `find` returns at most one match of each text (None if no text has one), and the texts, or
+        the `Signed` part that `sketched` returned.
         """
-        # Some parts are looked up ahead of those that are added.
+        # Parts are looked up some time before they are added.
         totals: deque[int] = deque()
 
         def unknown() -> Iterator[Any]:
@@ -215,7 +215,7 @@ class Sifted:
     def sketched(
         self, sketcher: AnySketcher, texts: Any, count: float, errors: ErrorsName
     ) -> tuple[Sketches, Any]:
-        """Return the sketches of some of about `count` texts, and what may go on in their place."""
+        """Return the sketches of some of about `count` texts, and their `Signed` part or texts."""
         documents = self._documents
         if isinstance(documents, Alike):
             made = documents.sketch_and_sign(sketcher, texts, count, errors)
@@ -225,9 +225,10 @@ class Sifted:
         return sketches, texts
 
     def decide(self, order: I64 | None, texts: TextSource) -> Decided:
-        """Return what becomes of those that match nothing, by positions among all documents.
+        """Return which documents without a match are removed, by positions among all documents.
 
-        `order`: all documents, those to be preferred first.  Its verification is that of all.
+        `order`: all documents, the preferred first.  The verification in the result also counts the
+        lookups.
         """
         fresh = self.fresh
         decided = self._documents.decide(
@@ -243,7 +244,7 @@ class Sifted:
         return replace(decided, removed=fresh[decided.removed], leaders=fresh[decided.leaders])
 
     def _sift(self, found: Matches[Any] | None, texts: Any) -> Any:
-        """Take some texts and their matches; return the texts that match nothing."""
+        """Take some texts and their matches; return the texts without a match."""
         positions = np.arange(self._count, self._count + len(texts))
         self._count += len(texts)
         if found is None or not len(found.ordinals):
@@ -258,9 +259,9 @@ class Sifted:
 
 
 def _places_in(fresh: I64, order: I64 | None) -> I64 | None:
-    """Return the places in `fresh`, which ascends, of those in `order` that it has, in order.
+    """Return the places in ascending `fresh` of the positions in `order`, skipping absent ones.
 
-    None for the order in which documents came.
+    Returns None for the order of adding, where `order` is None.
     """
     if order is None:
         return None
@@ -271,12 +272,12 @@ def _places_in(fresh: I64, order: I64 | None) -> I64 | None:
 
 
 class Followers(ExitStack):
-    """The documents of one run, in the order in which they are added; `with` frees them."""
+    """The documents of one run, added after the texts of a reference; `with` frees them."""
 
     needs_texts = True
 
     def __init__(self, documents: Alike, question: DedupQuestion, reference: Reference) -> None:
-        """Add the `reference`, and then what is given, to `documents`."""
+        """Add the texts of `reference`, and later the texts of the run, to `documents`."""
         super().__init__()
         self._documents, self._question = self.enter_context(documents), question
         self.sketcher = documents.sketcher
@@ -284,18 +285,18 @@ class Followers(ExitStack):
 
     @property
     def way(self) -> str:
-        """How candidates are found, in words."""
+        """The search for candidates, in words."""
         return self._documents.way
 
     @property
     def empty_count(self) -> int:
-        """How many documents have no features, and are like nothing."""
+        """The number of documents without features, which never match."""
         return int(np.count_nonzero(self._documents.is_empty[self._leading :]))
 
     def add_all(
         self, parts: Iterable[Any], count: Callable[[], float], *, errors: ErrorsName
     ) -> Iterator[int]:
-        """Add the texts of all parts; yield how many there are after each; see `Alike`."""
+        """Add the texts of all parts; yield their number after each part (see `Alike`)."""
         reference, done = self._reference, 0
         every = chain(self._led(), parts)
         try:
@@ -311,7 +312,7 @@ class Followers(ExitStack):
             raise
 
     def decide(self, order: I64 | None, texts: TextSource) -> Decided:
-        """Return what becomes of the documents; see `Alike`."""
+        """Return which documents are removed; see `Alike`."""
         leading = self._leading
         if order is not None:
             order = np.concatenate([np.arange(leading), order + leading])
@@ -328,7 +329,7 @@ class Followers(ExitStack):
         )  # fmt: skip
 
     def _led(self) -> Iterator[Any]:
-        """Yield the texts of the reference, and count them."""
+        """Yield the texts of the reference in portions, and count them."""
         for texts in self._reference.portions():
             self._leading += len(texts)
             yield texts
@@ -338,16 +339,16 @@ Within: TypeAlias = Alike | ByDatabase | Followers | Newcomers
 
 
 def within(options: Options, question: DedupQuestion, reference: Reference | None = None) -> Within:
-    """Return what decides the documents of one run; OptionError for what cannot be decided.
+    """Return the search for a question; OptionError if nothing can answer it.
 
-    `reference`: what they are compared with besides each other.
+    `reference`: more documents to compare with.
     """
     if reference is None:
         return alone(options, question)
     if isinstance(reference, DatabaseReference):
         if question.lose is not None and not reference.is_exact:
             raise OptionError("rule='contained' needs a database with Options(features=True)")
-        # How a database is searched says nothing of documents that are in none.
+        # `search` chooses how to search the database, not the documents of the run.
         own = alone(options, replace(question, search=None))
         return Newcomers(own, question, reference)
     own = alone(options, question)
@@ -357,14 +358,14 @@ def within(options: Options, question: DedupQuestion, reference: Reference | Non
 
 
 def by_rule(options: Options, question: DedupQuestion) -> Options:
-    """Return the options of a comparison; the rule "contained" compares sets of word 3-grams."""
+    """Return the options of a comparison: the rule "contained" compares sets of word 3-grams."""
     if question.lose is None or options.sketch == (grams := gram_sketch(options.sketch)):
         return options
     return Options(sketch=grams)
 
 
 def alone(options: Options, question: DedupQuestion) -> Alike | ByDatabase:
-    """Return what decides the documents of one run that are compared with each other only."""
+    """Return the search among the documents of one run alone."""
     question.check(options.sketch)
     options = by_rule(options, question)
     if question.is_plain and _is_measured(options, question):
@@ -377,10 +378,10 @@ def alone(options: Options, question: DedupQuestion) -> Alike | ByDatabase:
 
 
 def _is_measured(options: Options, question: DedupQuestion) -> bool:
-    """Return whether candidates can be measured by what is known of them."""
+    """Return whether texts or estimates can measure candidates without a database."""
     if question.is_exact:
         return True
-    # Certain is only a search that compares all sketches.
+    # Only a search that compares all sketches finds every match.
     recall = options.recall if question.recall is None else question.recall
     return options.has_similarities and recall < 1 and options.sketch.unit != "moz"
 
@@ -392,9 +393,9 @@ def find_alike(
     question: DedupQuestion,
     reference: Reference | None = None,
 ) -> Decided:
-    """Return which rows are duplicates of others; everything is found by positions of rows.
+    """Return which rows are removed, by positions of rows.
 
-    `order`: the rows to compare, those to be preferred first.  `reference`: see `within`.
+    `order`: the rows to compare, the preferred first.  `reference`: see `within`.
     """
     return found_by(within(options, question, reference), texts, order, question)
 
@@ -402,7 +403,7 @@ def find_alike(
 def find_alike_vectors(
     vectors: Vectors, order: I64, options: Options | None, question: DedupQuestion
 ) -> Decided:
-    """Return which rows are alike, see `find_alike`, of vectors; `question` is one of vectors."""
+    """Return which vectors are removed; see `find_alike`."""
     if question.is_exact:
         return found_by(ByCosine(question), vectors, order, question)
     fitting = vectors.fitting if options is None else options
@@ -412,7 +413,7 @@ def find_alike_vectors(
 def found_by(
     search: Within | ByCosine, texts: Documents, order: I64, question: DedupQuestion
 ) -> Decided:
-    """Return which rows are alike by a search that has none yet, and close it."""
+    """Add rows to an empty search, return which of them are removed, and close the search."""
     with search as documents:
         parts = [order[start : start + TAKEN_ROWS] for start in range(0, len(order), TAKEN_ROWS)]
         done = 0
@@ -424,7 +425,7 @@ def found_by(
         except InputError as error:
             assert not isinstance(documents, ByCosine), "these vectors are checked"
             question.refuse(error, documents.sketcher, texts, order[done:])
-        # They are added in the order of preference.
+        # The rows were added in the order of preference, so that is None.
         decided = documents.decide(None, lambda places: texts.at(order[places]))
     question.check_share(len(decided.removed), len(texts))
     removed, leaders = order[decided.removed], by_table(order, decided.leaders)
