@@ -1,1 +1,1 @@
-"""Decontamination: what of a small collection, such as a test set, stands in a large one."""
+"""Decontamination: the search for items of a small collection, such as a test set, in data."""

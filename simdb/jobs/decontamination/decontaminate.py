@@ -1,4 +1,4 @@
-"""Decontaminate: whether the test is in the training data, in one call, for data of any kind."""
+"""Decontaminate: the function `simdb.decontaminate`, for data of any kind."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -50,10 +50,10 @@ from simdb.jobs.deduplication.rows import (
 )
 from simdb.sketch import WordOrder, sketch_of_texts
 
-# The documents that one thread compares with items at a time.
+# Documents per call of `LeakJudge.judge`.
 JUDGED_DOCUMENTS = 256
 ACTIONS = DROP, CUT, MARK = ("drop", "cut", "mark")
-MARKS_FIELD = "leaks"  # which a marked record has
+MARKS_FIELD = "leaks"  # of a marked record
 
 
 @answering
@@ -82,35 +82,35 @@ def decontaminate(
     Parameters
     ----------
     data : list, dict, frame, table, dataset, path, pattern or list of os.PathLike
-        Texts, rows or files, as `simdb.deduplicate` takes them.  Texts of files are not held in
-        memory.
+        Texts, rows or files; see `simdb.deduplicate`.  Texts of files are not held in memory.
     against : list, dict, frame, table, dataset, path or pattern
         The reference; it must fit in memory.
     text : str or tuple, default "text"
-        The field with the text; see `simdb.deduplicate`.  A field can be a list of texts, and
-        numbers are texts as well.
+        The field with the text; see `simdb.deduplicate`.  In items, a field can also be a number or
+        a list of texts.
     id : str or tuple, optional
-        The field with the id.  If not given, ids are positions, and of files "id" or FILE:LINE.
-        Texts without fields have positions in any case, those of a dict its keys.
+        The field with the id.  By default, ids are positions, and in files the field "id" or
+        FILE:LINE.  Texts without fields always have positions, or the keys of a dict.
     fields : str or list, optional
-        The fields of an item to look for, each by itself (["question", "answer"]) or joined
-        ([("question", "answer")]); `text` if not given.
+        The fields of an item to look for: separately, as in ["question", "answer"], or joined, as
+        in [("question", "answer")].  By default, `text`.
     coverage : float, default 0.5
         The share of an item's words that passages of a document, near one another, must have.
-        Items under 30 words need up to .3 more, and items of 5-7 words all their words.
+        Items under 30 words need up to .3 more, and items of 5-7 words need all their words.
     ngram : int, default 5
-        Number of equal words from which a passage grows, over changed words.
+        Number of consecutive equal words that start a passage.  The passage extends over changed
+        words.
     common : float, default 0.0001
-        The share of documents above which a run of `ngram` words is common, if more than 10
-        documents have it; its words do not count.  A run that this share of items have is not
-        looked for.
+        An n-gram is common if more than 10 documents, and more than this share of them, have it.
+        Words that are only in common n-grams do not count.  An n-gram that more than 10 items, and
+        more than this share of them, have is ignored.
     numbers : {"same", "any"}, default "same"
-        With "same", other numbers in the places of the item's numbers make another item.
+        With "same", a document with other numbers in place of the item's numbers does not match.
     action : {"drop", "cut", "mark"}, default "drop"
-        "drop" removes documents that have an item.  "cut" takes the shared passages out of their
-        texts and removes texts that are then empty.  "mark" adds the field "leaks".
+        "drop" removes documents that have an item.  "cut" removes the shared passages, and texts
+        that are then empty.  "mark" adds the field "leaks".
     sketch : Simhash or Minhash, optional
-        How texts are cut and cleaned.
+        How texts are cleaned and cut into words.
     on_null : {"keep", "drop", "error"}, default "keep"
         What to do with rows without a text.
     encoding : str, default "utf-8"
@@ -120,14 +120,14 @@ def decontaminate(
     on_error : {"raise", "skip"} or callable, default "raise"
         What to do with a row that cannot be read; see `Database.insert_many`.
     threads : int or Budget, optional
-        Number of threads, and of bytes held in memory; see `simdb.deduplicate`.
+        Number of threads, and limit on memory; see `simdb.deduplicate`.
     progress : callable or True, optional
         Called with the number of documents; see `Database.insert_many`.
 
     Returns
     -------
     Decontaminated
-        `data` has the documents that are kept, and `found` a `Leak` for each item in each document.
+        `data` has the kept documents, and `found` a `Leak` for each item in each document.
 
     Raises
     ------
@@ -139,13 +139,13 @@ def decontaminate(
     Warns
     -----
     RuntimeWarning
-        If items were not looked for: items with fewer words than 5 or `ngram`, and items all of
-        whose runs are common.
+        If items were not looked for, because they have fewer words than 5 or `ngram`, or because
+        all their n-grams are ignored.
 
     Notes
     -----
-    Markup (tags, entities, commands of LaTeX) is no word.  A word that f items have with its
-    neighbours counts 1 / f^2.
+    Markup (tags, entities, commands of LaTeX) does not count as words.  A word that f items have
+    with the same neighbours has the weight 1 / f^2.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def decontaminate(
 
 
 class ItemSearch:
-    """The items, and what was found of them in the documents so far."""
+    """The items, and the documents so far that may have them."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class ItemSearch:
         errors: str,
         threads: int,
     ) -> None:
-        """Look for `parts`; OptionError for a sketch without words, InputError for a part."""
+        """Look for `parts`; OptionError for a sketch without words, InputError for a bad part."""
         self._order = WordOrder(sketch, marked=True)
         self.items = Items(parts, self._order, rule, errors)
         self._rule, self._threads = rule, threads
@@ -194,11 +194,11 @@ class ItemSearch:
 
     @property
     def words(self) -> int:
-        """How many words the documents have."""
+        """The number of words of the documents."""
         return self._scan.words
 
     def read(self, batches: Iterable[Texts]) -> Iterator[int]:
-        """Take all documents; yield how many were taken."""
+        """Add all documents; yield the number of documents so far."""
         for found in mapped(lambda some: self._scan.look(*some), numbered(batches), self._threads):
             self._scan.add(found)
             self.documents += len(found[0].has_any)
@@ -209,7 +209,7 @@ class ItemSearch:
     ) -> dict[int, list[Leak]]:
         """Return the leaks of each document, by the positions of documents.
 
-        `texts`, `ids`: return the texts and the ids at some positions.
+        `texts` and `ids` return the texts and the ids at given positions.
         """
         judge = LeakJudge(self.items, self._order, self._scan, self.documents, self._rule)
         positions = np.flatnonzero(self._scan.has_any)
@@ -241,10 +241,10 @@ class DecontaminationRun(ExitStack):
     def __init__(
         self, search: ItemSearch, origins: files.Origins, output: files.SurvivorOutput | None
     ) -> None:
-        """Look for what `search` looks for.
+        """Look for the items of `search`.
 
-        `origins`: where lines can be read again.  `output`: what documents will be written to, None
-        if none will.
+        `origins`: the places of lines that can be read again.  `output`: where documents will be
+        written, None for nowhere.
         """
         super().__init__()
         self._search, self._output = search, output
@@ -262,11 +262,11 @@ class DecontaminationRun(ExitStack):
         report: Callable[[int], object] | None = None,
         begin: Callable[[str], object] | None = None,
     ) -> Bools:
-        """Read all documents, and return which of them stay, bool[n].
+        """Read all documents, and return whether each is kept: bool[n].
 
-        The records that `action` changes are changed.  `sources`, `text`: where the documents are,
-        and the field with the text.  `report` takes the number of documents so far, and `begin` the
-        name of the second stage.
+        Cuts or marks records as `action` says.  `sources`: the files of the documents.  `text`: the
+        field with the text.  `report` is called with the number of documents so far, and `begin`
+        with the name of the second stage.
         """
         for done in self._search.read(map(self._noted, batches)):
             if report is not None:
@@ -280,7 +280,7 @@ class DecontaminationRun(ExitStack):
         return self._kept(action, sources, field_named(text))
 
     def result(self, survivors: Survivors, kept: Bools, left_out: Skipped) -> Decontaminated:
-        """Return the result, given what stays."""
+        """Return the result, with the kept documents."""
         return _result(survivors, kept, self._own, self._search, left_out)
 
     def _kept(self, action: str, sources: Sequence[str], wanted: Field) -> Bools:
@@ -302,7 +302,7 @@ class DecontaminationRun(ExitStack):
         return is_kept
 
     def _noted(self, batch: files.Batch) -> Texts:
-        """Note what is needed later of a batch, and return its texts."""
+        """Note how to read a batch again, and return its texts."""
         for each in (self.names, self.lines, self._texts):
             each.add(batch)
         return batch.texts
@@ -317,7 +317,7 @@ def parts_of(
     errors: str,
     skipped: Skipped,
 ) -> list[ItemPart]:
-    """Return the items that are looked for, by their fields; InputError if there are none."""
+    """Return the items to look for, in parts by their fields; InputError if there are none."""
     if against is None:
         raise OptionError(
             "decontaminate needs against=, the items to look for in data, such as a test set:"
@@ -340,11 +340,11 @@ def parts_of(
 def parts_of_files(
     paths: Sequence[str], names: Sequence[FieldName], reading: files.SourceOptions, skipped: Skipped
 ) -> list[ItemPart]:
-    """Return the items in files, by the fields `names`; InputError for what cannot be read.
+    """Return the items in files, in parts by the fields `names`.
 
-    `skipped` takes the records that cannot be read, if it is allowed.
+    `skipped` takes unreadable records, if it is allowed; otherwise they raise InputError.
     """
-    names = [field_named(name).label for name in names]  # what the records call them
+    names = [field_named(name).label for name in names]  # their names in records
     records, id = records_of(paths, names, reading, skipped), field_named(reading.id_field).label
     if not records and len(skipped):
         raise InputError(skipped.first)
@@ -382,7 +382,7 @@ def _parts_of_rows(
 
 
 def _parts(item: Any, name: str, value: Any, encoding: str, errors: str) -> Iterator[ItemPart]:
-    """Yield a part for a text or a number, none for a null, and one for each text of a list."""
+    """Yield a part for a text or number, one for each text of a list, and none for a null."""
     if isinstance(value, str) and errors == "strict":
         try:
             value.encode()
@@ -409,7 +409,10 @@ def _parts(item: Any, name: str, value: Any, encoding: str, errors: str) -> Iter
 
 
 class _CleaningCall(NamedTuple):
-    """The arguments of a call, see `decontaminate`; `staying`: files that no output replaces."""
+    """The arguments of a call; see `decontaminate`.
+
+    `staying`: the files that no output may replace.
+    """
 
     search: ItemSearch
     text: FieldName
@@ -421,7 +424,7 @@ class _CleaningCall(NamedTuple):
     skipped: Skipped
 
     def of_rows(self, rows: DataRows, texts: RowTexts) -> Decontaminated:
-        """Return what becomes of rows."""
+        """Return the result for rows."""
         is_null, search = texts.checked_nulls(self.on_null), self.search
         if self.action == MARK and isinstance(rows, Values):
             raise OptionError(
@@ -444,7 +447,7 @@ class _CleaningCall(NamedTuple):
         return _result(held, kept, leaks, search, self.skipped.named(ids))
 
     def of_files(self, paths: Sequence[str], reading: files.SourceOptions) -> Decontaminated:
-        """Return what becomes of the documents in files."""
+        """Return the result for the documents in files."""
         with ExitStack() as held:
             read = opened(paths, reading, held, self.skipped, self.staying)
             run = DecontaminationRun(self.search, read.origins, read.survivors(None))
@@ -459,7 +462,7 @@ class _CleaningCall(NamedTuple):
     def _changed(
         self, rows: DataRows, texts: RowTexts, own: dict[Any, list[Leak]], kept: Bools
     ) -> Any:
-        """Return what stays of rows, and take what does not out of `kept`."""
+        """Return the data of the result, and clear the flags of removed rows in `kept`."""
         if self.action == DROP:
             kept[list(own)] = False
             return rows.chosen(kept)
@@ -475,7 +478,7 @@ class _CleaningCall(NamedTuple):
 
 
 def _of_one_type(own: dict[Any, list[Leak]]) -> dict[Any, list[Leak]]:
-    """Return the leaks of each row; if the ids of their items are of several types, as text."""
+    """Return the leaks of each row, with items as text if their ids have several types."""
     if len({type(leak.item) for leaks in own.values() for leak in leaks}) < 2:
         return own
     return {
@@ -490,7 +493,7 @@ def _result(
     search: ItemSearch,
     left_out: Skipped,
 ) -> Decontaminated:
-    """Return the result of a search, given what stays and the leaks of each document."""
+    """Return the result of a search, with the kept documents and the leaks of each document."""
     every = [leak for own in leaks.values() for leak in own]
     found = {leak.item for leak in every}
     items = search.items

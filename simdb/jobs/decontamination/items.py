@@ -1,10 +1,10 @@
-"""Items: the texts that are looked for, their n-grams, and which documents may have them.
+"""Items: the texts to look for, their n-grams, and the search for documents that may have them.
 
-`Scan` finds the documents that have some n-grams of an item near one another, and `LeakJudge` in
-`judge` decides how much of what is peculiar to an item they have.  An n-gram that many items have
-is a template, and is not looked for; one that many documents have is common, a licence or a
-quotation, and its words do not count.  A word counts the less, the more items have it with its
-neighbours: of those that differ in one name only, the name decides.
+`Scan` finds the documents that have several n-grams of an item near one another.  `LeakJudge` in
+`judge` then decides how much of an item a document has.  An n-gram in many items is a template and
+is ignored.  An n-gram in many documents, such as a licence or a quotation, is common, and words
+that are only in common n-grams do not count.  The more items have a word with the same neighbours,
+the less it weighs: if items differ only in a name, the name decides.
 """
 
 from collections.abc import Sequence
@@ -22,25 +22,27 @@ from simdb.core.values import dataclass
 from simdb.sketch import WordOrder
 
 NGRAM_LEAST, NGRAM_MOST = 2, 32  # words
-# The longest seed that outlives one change in six words; longer ones are rarer than is needed.
+# The longest n-gram that survives if every sixth word is changed, and selective enough.
 NGRAM = 5
-# An item of fewer words, such as a name or a number, says nothing: every collection has it.
+# Shorter items, such as names and numbers, are not looked for: any collection has them.
 LEAST_WORDS = 5
-# An item of fewer words must be there to the word.
+# A document must have all words of a shorter item.
 EXACT_WORDS = 8
 
-# An n-gram is not common in so few documents or items, however few there are in all.
+# An n-gram is never common in this number of documents or items, or fewer.
 COMMON_LEAST = 10
-# Of one n-gram in one item only the first places are looked for: rows of one word stay cheap.
+# Only the first places of an n-gram in an item are looked for, so that repeated words are cheap.
 PLACES_MOST = 4
-# The words around a word by which it is told how many items share it.
+# A word is shared by the items that have one of its n-grams of this length.
 FAMILY_WORDS = 3
-# Less of an item is enough from so many telling words on; of a few, this much more has to be there.
+# `LeakRule.coverage` suffices for items of `LONG_WORDS` or more telling words.  For fewer, the
+# threshold rises, up to `MORE_COVERAGE` at `SHORT_WORDS`.
 LONG_WORDS, SHORT_WORDS, MORE_COVERAGE = 30, 8, 0.3
-# A document must have so many different n-grams near one another, of items of so many words.
+# The least words of each class of items, and the distinct n-grams a document must have of one.
 NEAR_WORDS, NEAR_NGRAMS = (0, 12, 30), (1, 2, 3)
+# These n-grams must lie within twice the words of the item, plus this number.
 NEAR_MORE = 32
-# The weight of a word that one item has; whole numbers are added exactly.
+# The weight of a word in one item.  Weights are whole numbers, which are added exactly.
 WEIGHT = 1 << 30
 NUMBERS = SAME, ANY = ("same", "any")
 
@@ -49,7 +51,7 @@ Hits = npt.NDArray[np.void]
 
 @dataclass(frozen=True, slots=True)
 class LeakRule:
-    """When an item is in a document; see `simdb.decontaminate`."""
+    """The conditions for an item in a document; see `simdb.decontaminate`."""
 
     ngram: int = NGRAM
     coverage: float = 0.5
@@ -64,18 +66,18 @@ class LeakRule:
         one_of("numbers", self.numbers, NUMBERS)
 
     def most(self, count: int) -> float:
-        """Return in how many of `count` documents or items an n-gram may be."""
+        """Return the most of `count` documents or items that may have an n-gram."""
         return np.inf if self.common >= 1 else max(COMMON_LEAST, self.common * count)
 
     def least_coverage(self, lengths: F64) -> F64:
-        """Return the share of telling words, of so many, that a document must have."""
+        """Return the share of telling words that a document must have; `lengths`: their number."""
         missing = (LONG_WORDS - lengths) / (LONG_WORDS - SHORT_WORDS)
         return np.minimum(self.coverage + MORE_COVERAGE * np.clip(missing, 0, 1), 1)
 
 
 @dataclass(frozen=True, slots=True)
 class ItemPart:
-    """An item, or one field of it, as it was given."""
+    """The text of an item, or of one of its fields."""
 
     item: Any
     field: str
@@ -83,17 +85,18 @@ class ItemPart:
 
 
 class Items:
-    """Different sequences of words, each with the parts that have it, and their n-grams.
+    """The distinct sequences of words of all parts, and their n-grams.
 
-    `ids`: the items, in their order.  Sequence s has words[offsets[s] : offsets[s + 1]], each with
-    its `weights`, and the n-grams grams[firsts[s] : firsts[s + 1]], each an entry of the table or
-    -1 for a template.  `postings`: where the first places of each entry in the sequences are.
+    `ids`: the items, in their order.  `parts`: the parts with each sequence.  Sequence s has
+    words[offsets[s] : offsets[s + 1]], with their `weights`.  Its n-grams are
+    grams[firsts[s] : firsts[s + 1]]: entries of `table`, or -1 for a template.  `postings`: the
+    first places of each entry in the sequences.
     """
 
     def __init__(
         self, parts: Sequence[ItemPart], order: WordOrder, rule: "LeakRule", errors: str
     ) -> None:
-        """Take the words of `parts`; InputError for one that is not valid Unicode."""
+        """Take the words of `parts`; InputError for a part that is not valid Unicode."""
         self.n = rule.ngram
         self.ids = list(dict.fromkeys(part.item for part in parts))
         offsets, words = order.words([part.text for part in parts], errors=errors)
@@ -118,7 +121,7 @@ class Items:
         positions = {item: at for at, item in enumerate(self.ids)}
         self._items = np.array([positions[each[0].item] for each in self.parts], np.int64)
         self._index(rule.most(len(self.ids)))
-        # A word counts by the square of how many items have it within the same neighbours.
+        # The weight falls with the square of the number of items that share the word.
         self.weights = WEIGHT // self._families() ** 2
         self.common = sum(len(self.parts[s]) for s in np.flatnonzero(self.entry_counts == 0))
 
@@ -127,7 +130,7 @@ class Items:
         return len(self.parts)
 
     def _index(self, most: float) -> None:
-        """Fill the table with the n-grams of at most so many items."""
+        """Fill the table with the n-grams that at most `most` items have."""
         self.firsts, grams = kernel.ngrams(self.offsets, self.words, self.n)
         keys, ascending, own, counts = self._counted(self.firsts, grams)
         is_entry, is_new = counts <= most, is_first(keys)
@@ -150,7 +153,7 @@ class Items:
         self.is_told = self.words_under(is_told)
 
     def words_under(self, is_gram: Bools) -> Bools:
-        """Return which words are in some n-grams, bool[k], given which: bool[grams]."""
+        """Return whether each word is in a flagged n-gram: bool[k]; `is_gram`: a flag for each."""
         begins = self._begins(self.n)
         begins[begins] = is_gram
         found = begins.copy()
@@ -159,16 +162,19 @@ class Items:
         return found
 
     def _begins(self, n: int) -> Bools:
-        """Return at which words an n-gram begins, not at the last ones of a sequence: bool[k]."""
+        """Return whether an n-gram begins at each word: bool[k].
+
+        None begins at the last n - 1 words of a sequence.
+        """
         begins = np.ones(len(self.words), np.bool_)
         for shift in range(1, n):
             begins[self.offsets[1:] - shift] = False
         return begins
 
     def _counted(self, bounds: I64, grams: U64) -> tuple[U64, I64, I64, I64]:
-        """Return n-grams ascending, their places, their sequences, and how many items have each.
+        """Return ascending n-grams, their places, their sequences, and the number of items of each.
 
-        Equal ones come by sequence, then by place: the sort is stable.
+        The sort is stable: equal n-grams are sorted by sequence, then by place.
         """
         keys, places = grams.copy(), np.arange(len(grams), dtype=np.uint32)
         kernel.sort(keys, places)
@@ -179,7 +185,10 @@ class Items:
         return keys, ascending, own, np.bincount(both // max(len(self.ids), 1))[numbers]
 
     def _families(self) -> I64:
-        """Return for each word the most items that have it with its neighbours: int64[k]."""
+        """Return the number of items that share each word and its neighbours: int64[k].
+
+        That is the largest number of items for any of its n-grams of `FAMILY_WORDS` words.
+        """
         bounds, grams = kernel.ngrams(self.offsets, self.words, FAMILY_WORDS)
         _, ascending, _, item_counts = self._counted(bounds, grams)
         by_gram = np.empty(len(grams), np.int64)
@@ -192,9 +201,9 @@ class Items:
         return most
 
     def near(self, entry_counts: I64) -> tuple[npt.NDArray[np.int32], I64]:
-        """Return how many n-grams of each sequence have to be near, and within how many words.
+        """Return the number of n-grams that must be near one another, and within how many words.
 
-        `entry_counts`: how many there are; half of them are always enough.
+        Both are for each sequence.  `entry_counts`: the number of its n-grams; half always suffice.
         """
         kinds = np.searchsorted(NEAR_WORDS, self.sizes, "right") - 1
         least = np.minimum(np.array(NEAR_NGRAMS)[kinds], np.maximum(entry_counts // 2, 1))
@@ -202,24 +211,28 @@ class Items:
 
 
 class SeenGrams(NamedTuple):
-    """What some documents have: bool[n], if an item may be there; the n-grams of each."""
+    """The result of a scan of documents.
+
+    `has_any` bool[n]: whether each may have an item.  `entries`: the n-grams of all documents, each
+    once for each document.
+    """
 
     has_any: Bools
     entries: U32
 
 
 class Scan:
-    """The documents of the large side so far, by what they share with the items."""
+    """The documents so far, by the n-grams that they share with items."""
 
     def __init__(self, items: Items, order: WordOrder, errors: str) -> None:
-        """Cut documents by `order`; see `WordOrder.words` for `errors`."""
+        """Cut documents into words by `order`; `errors`: see `WordOrder.words`."""
         self._items, self._order, self._errors = items, order, errors
         self.frequencies = np.zeros(items.entries, np.int64)
         self.words = 0
         self._has_any: list[Bools] = []
 
     def look(self, start: int, texts: Texts) -> tuple[SeenGrams, int]:
-        """Return what some documents have, and their number of words.  Threads may call this."""
+        """Scan some documents; also return their number of words.  Threads may call this."""
         items = self._items
         offsets, words = self._order.words(texts, errors=self._errors, start=start)
         hits = items.table.find(offsets, words, [items.n])
@@ -227,7 +240,7 @@ class Scan:
         return SeenGrams(*seen), len(words)
 
     def add(self, found: tuple[SeenGrams, int]) -> None:
-        """Count what `look` returned, in the order of the documents."""
+        """Add a result of `look`; results must come in the order of the documents."""
         seen, words = found
         np.add.at(self.frequencies, seen.entries, 1)
         self._has_any.append(seen.has_any)
@@ -235,5 +248,5 @@ class Scan:
 
     @property
     def has_any(self) -> Bools:
-        """Which documents may have an item: bool[n]."""
+        """Whether each document may have an item: bool[n]."""
         return np.concatenate([np.empty(0, np.bool_), *self._has_any])

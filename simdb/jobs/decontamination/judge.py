@@ -1,6 +1,6 @@
-"""Judge: which items are in documents that share n-grams with them, and where.
+"""Judge: the decision whether a document has an item, and the passages that both share.
 
-All pairs of a portion of documents are judged by the kernel at once.
+The kernel judges all pairs of a portion of documents in one call.
 """
 
 from typing import NamedTuple
@@ -14,19 +14,19 @@ from simdb.core.dtypes import I64, U32, Bools
 from simdb.jobs.decontamination.items import ANY, EXACT_WORDS, WEIGHT, Hits, Items, LeakRule, Scan
 from simdb.sketch import WordOrder
 
-# An item with fewer telling words, and of at least so many words, is in a document if nearly all of
-# its words are.
+# An item with `WHOLE_WORDS` or more words, but fewer than `TELLING_LEAST` telling ones (outside
+# common n-grams), is found if the document has the share `WHOLE_COVERAGE` of all its words.
 TELLING_LEAST = 5
 WHOLE_WORDS = 10
 WHOLE_COVERAGE = 0.8
-# The item is another one if so small a share of its words are other numbers.
+# Other numbers make another item if they are at least one of this number of words.
 OTHER_NUMBERS = 25
 
 
 class Passage(NamedTuple):
-    """Words of a document that are, but for changes, words of an item; stops are not in it.
+    """A passage that a document and an item share, with changes, in half-open ranges of words.
 
-    `runs`: the equal words: positions in the document and in the item, number.
+    `runs`: runs of equal words: position in the document, position in the item, number of words.
     """
 
     document_start: int
@@ -37,7 +37,7 @@ class Passage(NamedTuple):
 
     @property
     def gaps(self) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-        """Where words differ: from and to which word of the document, and of the item."""
+        """The ranges of differing words: start and stop in the document, and in the item."""
         ends = [(at + size, own + size) for at, own, size in self.runs]
         return [
             ((end, start), (own_end, own_start))
@@ -47,7 +47,7 @@ class Passage(NamedTuple):
 
 
 class Seeds(NamedTuple):
-    """N-grams that documents and items share; see `kernel.Postings.seeds`."""
+    """The n-grams that documents and items share; see `kernel.Postings.seeds`."""
 
     pairs: I64
     bounds: I64
@@ -58,9 +58,10 @@ class Seeds(NamedTuple):
 class FoundItem(NamedTuple):
     """An item that is in a document.
 
-    `document`: its position; `sequence`: of `Items`; `coverage`: the share of the weight of its
-    telling words; `hits`: its n-grams in the passages that are not common.  `rarest`: the position
-    in the item of the shared n-gram that is in the fewest documents, and in how many.
+    `document`: the position of the document.  `sequence`: the item, by its sequence in `Items`.
+    `coverage`: the share of the weight of its telling words.  `hits`: the number of its n-grams in
+    the passages that are not common.  `rarest`: the position in the item of the shared n-gram that
+    is in the fewest documents, and `rarest_count` their number.
     """
 
     document: int
@@ -73,10 +74,10 @@ class FoundItem(NamedTuple):
 
 
 class LeakJudge:
-    """Decides by what a `Scan` has counted."""
+    """The decision whether documents have items, with the n-gram counts of a `Scan`."""
 
     def __init__(self, items: Items, order: WordOrder, scan: Scan, documents: int, rule: LeakRule):
-        """Judge documents of a large side of so many `documents`."""
+        """Judge some of the `documents` (their number) that `scan` has read."""
         self._items, self._order, self._rule = items, order, rule
         self._frequencies = scan.frequencies
         is_common = np.append(scan.frequencies > rule.most(documents), False)
@@ -99,15 +100,15 @@ class LeakJudge:
         self._near = items.near(np.where(self._is_whole, items.entry_counts, counts))
 
     def judge(self, texts: Texts, documents: I64) -> list[FoundItem]:
-        """Return the items that are in some documents, given by their texts and positions."""
+        """Return the items in some documents; `documents` int64[n]: their positions."""
         items, (offsets, words) = self._items, self._order.words(texts, errors="replace")
         hits = items.table.find(offsets, words, [items.n])
-        # Pairs with enough n-grams that are not common near one another.
+        # Pairs with enough n-grams near one another that are not common.
         seeds = Seeds(
             *items.postings.seeds(hits, items.n, *self._near, self._is_seed_rare, self._is_whole)
         )
         sequences = seeds.pairs[:, 1]
-        # A little less is enough here, so that rounding decides nothing.
+        # The kernel gets a slightly lower threshold, so that rounding loses no pair.
         least = np.floor(self._least * self._totals * (1 - 1e-12)).astype(np.int64)
         verdicts, passages, runs = kernel.judge_leaks(
             (offsets, words), (items.offsets, items.words), seeds.pairs, seeds.bounds,
@@ -135,7 +136,7 @@ class LeakJudge:
         ]
 
     def _decide(self, sequences: I64, verdicts: Hits) -> Bools:
-        """Return of which pairs the document has the item."""
+        """Return whether the document of each pair has the item: bool[k]."""
         totals, sizes = self._totals[sequences], self._items.sizes[sequences]
         coverage = verdicts["covered"] / np.maximum(totals, 1)
         is_found = (totals > 0) & (coverage >= self._least[sequences] - 1e-9)
@@ -147,7 +148,7 @@ class LeakJudge:
         return np.asarray(is_found & ~is_other, np.bool_)
 
     def _hits(self, seeds: Seeds, pairs: I64, passages: Hits) -> I64:
-        """Return how many n-grams that are not common the passages of some pairs have."""
+        """Count the n-grams in the passages of each pair that are not common: int64[k]."""
         items = self._items
         own = passages[np.isin(passages["pair"], pairs)]
         own = own[np.lexsort((own["item_start"], own["pair"]))]
@@ -155,7 +156,7 @@ class LeakJudge:
         step = int(items.sizes.max(initial=0)) + 1
         starts = rank * step + own["item_start"]
         stops = rank * step + np.maximum(own["item_start"], own["item_stop"] - items.n + 1)
-        # What passages before have is not counted again.
+        # N-grams that an earlier passage has are not counted again.
         known = np.append(0, np.maximum.accumulate(stops)[:-1])[: len(stops)]
         firsts = items.firsts[seeds.pairs[own["pair"], 1]] - rank * step
         counts = self._rare_counts
@@ -164,13 +165,15 @@ class LeakJudge:
         return np.bincount(rank, each, minlength=len(pairs)).astype(np.int64)
 
     def _rarest(self, seeds: Seeds, pairs: I64) -> tuple[I64, I64]:
-        """Return of some pairs where the n-gram begins that the fewest documents have, and how many
-        have it."""
+        """Return the position in the item of each pair's rarest n-gram, and its document count.
+
+        Both are int64[k].
+        """
         if not len(pairs):
             return pairs, pairs
         sizes = np.diff(seeds.bounds)[pairs]
         own = ranges(seeds.bounds[pairs], sizes)
-        # The least of both as one number: starts are below 2^32.
+        # Count and position form one number, since positions are below 2^32.
         both = self._frequencies[seeds.entries[own]] << 32 | seeds.runs[own, 1]
         least = np.minimum.reduceat(both, offsets_of(sizes)[:-1])
         return least & 0xFFFFFFFF, least >> 32

@@ -1,4 +1,4 @@
-"""Result: what `simdb.decontaminate` gives back: the leaks it found, and what stays of the data."""
+"""Result: the result of `simdb.decontaminate`: the leaks, and the kept documents."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ from simdb.sketch import WordOrder
 
 
 class Span(NamedTuple):
-    """A passage that a document and an item share, in characters of both: stops are not in it."""
+    """A passage that a document and an item share, as half-open ranges of their characters."""
 
     start: int
     stop: int
@@ -44,22 +44,22 @@ class Leak:
     field : str
         The field of the item.
     coverage : float
-        The share that the passages have of the item's words, without words in common n-grams only.
+        The share of the item's words that the passages have; words that are only in common n-grams
+        do not count.
     hits : int
         Number of the item's n-grams in the passages that are not common.
     spans : tuple of Span
-        The passages, by their places in the document.
+        The passages, by their positions in the document.
     changed : tuple of pairs of str
-        The words that differ inside the passages, as the document and as the item has them; ""
-        where one has nothing.
+        The differing words inside the passages, in the document and in the item; "" for no word.
     rarest : str
-        The shared n-gram that is in the fewest documents of the data, as the item spells it.
+        The shared n-gram that is in the fewest documents of the data, in the item's spelling.
     count : int
         Number of documents that have `rarest`.
     text : str
-        The document, from its first passage to its last.
+        The text of the document from the first passage to the last.
     item_text : str
-        The whole item.
+        The whole text of the item.
     """
 
     id: Any
@@ -76,12 +76,12 @@ class Leak:
 
     @property
     def span(self) -> tuple[int, int]:
-        """Where the first passage begins in the document and the last one ends, in characters."""
+        """The range from the first passage to the last in the document, in characters."""
         return min(span.start for span in self.spans), max(span.stop for span in self.spans)
 
     @property
     def item_span(self) -> tuple[int, int]:
-        """Where the first passage begins in the item and the last one ends, in characters."""
+        """The range from the first passage to the last in the item, in characters."""
         firsts, stops = zip(
             *((span.item_start, span.item_stop) for span in self.spans), strict=True
         )
@@ -103,7 +103,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-# The position of a document, and a leak without the id of it.
+# The position of a document, and a leak that lacks its id.
 FoundLeak = tuple[int, partial[Leak]]
 
 
@@ -130,9 +130,9 @@ def leak_table(leaks: Sequence[Leak]) -> Any:
 def leaks_of(
     found: Sequence[FoundItem], texts: Mapping[int, str], items: Items, order: WordOrder
 ) -> list[FoundLeak]:
-    """Return what was found as leaks, each with the position of its document.
+    """Return the leaks of found items, each with the position of its document.
 
-    `texts`: the documents.  Each part that has the words of what was found is a leak of its own.
+    `texts`: the documents by position.  Each part with the words of a found item is a leak.
     """
     all_places = {document: order.places(text) for document, text in texts.items()}
     leaks = []
@@ -167,7 +167,7 @@ def without(text: str, leaks: Iterable[Leak]) -> str:
 
 
 def marks(leaks: Iterable[Leak]) -> list[dict[str, Any]]:
-    """Return what a document is marked with: the item, how much of it, and where it stands."""
+    """Return the marks of a document: for each leak its item, coverage and passages."""
     return [
         {
             "item": leak.item,
@@ -180,7 +180,7 @@ def marks(leaks: Iterable[Leak]) -> list[dict[str, Any]]:
 
 
 def _between(text: str, places: I64, start: int, stop: int) -> str:
-    """Return the words from `start` to `stop` as the text has them."""
+    """Return the text from the word `start` to the word before `stop`."""
     return text[places.item(start, 0) : places.item(stop - 1, 1)] if stop > start else ""
 
 
@@ -194,31 +194,31 @@ def _span(passage: Passage, places: I64, own: I64) -> Span:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Decontaminated(OfData[Given_co]):
-    """The documents that are kept of some data, and the items that were found in it.
+    """The kept documents of some data, and the items that were found in the data.
 
-    For type checkers, `Decontaminated[list[str]]` is the result for data of this type.  `data` has
-    the documents, `leaks` and `skipped` are tables, and `report` writes a page.
+    `data` has the documents, `leaks` and `skipped` are tables, and `report` writes a page.  For
+    type checkers, `Decontaminated[list[str]]` is the result for a list of str.
 
     Attributes
     ----------
     survivors : object
-        Makes `data`.
+        The source of `data`.
     kept : ndarray
         Whether each document was kept: bool[n].
     found : sequence of Leak
-        A `Leak` for each item in each document, by document.
+        A `Leak` for each item in each document, sorted by document.
     items : int
-        Number of items that were looked for.
+        Number of items in the reference.
     leaked : sequence of ids
         The ids of the items found, in the order of the reference.
     short : int
-        Number of items, or fields of items, that were not looked for because they have fewer than
-        five words.
+        Number of items, or fields of items, that were not looked for because they have fewer words
+        than 5 or `ngram`.
     common : int
-        Number of items, or fields of items, that were not looked for because all their n-grams are
-        in many items.
+        Number of items, or fields of items, that were not looked for because too many items have
+        all their n-grams.
     words : int
-        Number of words of the data.
+        Number of words in the data.
     left_out : Skipped
         The documents omitted by on_error="skip"; see `Deduplicated`.
     """
@@ -240,32 +240,30 @@ class Decontaminated(OfData[Given_co]):
     def leaks(self) -> Any:
         """The items found, as a pyarrow.Table with a row for each item in each document.
 
-        Columns: `id` of the document, `item`, `field`, `coverage` float32, `hits` int64, `span` and
-        `item_span` (where the first shared passage begins and the last one ends, in characters of
-        the document and of the item, int64[2]), `changed` (see `Leak`), `rarest`, the rarest shared
-        n-gram, `count`, how many documents have it, and `text`, the document in `span`.
+        The columns are attributes of `Leak`: `id`, `item`, `field`, `coverage` float32, `hits`
+        int64, `span` and `item_span` int64[2], `changed`, `rarest`, `count` int64 and `text`.
         """
         return leak_table(self.found)
 
     @property
     def skipped(self) -> Any:
-        """What on_error="skip" has left out, as a pyarrow.Table: row, id, reason."""
+        """The rows that on_error="skip" omitted, as a pyarrow.Table: row, id, reason."""
         return self.left_out.table()
 
     @data_property
     def data(self) -> Any:
-        """The documents that are kept, in the form that was given; see `Deduplicated.data`."""
+        """The kept documents, in the form of the given data; see `Deduplicated.data`."""
         return self.survivors.data
 
     def write(self, path: "str | os.PathLike[str]", *, in_place: bool = False) -> None:
-        """Write the documents that are kept to a file; see `Deduplicated.write`.
+        """Write the kept documents to a file; see `Deduplicated.write`.
 
         Parameters
         ----------
         path : str or path
             The file.
         in_place : bool, default False
-            `path` may be a file of the data.
+            Allow `path` to be a file of the data.
         """
         self.survivors.write(os.fspath(path), in_place=in_place)
 
@@ -275,8 +273,8 @@ class Decontaminated(OfData[Given_co]):
         Parameters
         ----------
         path : str or path
-            A file that ends in .jsonl, .csv, .tsv or .parquet; all but the last can end in .gz or
-            .zst as well.
+            A file that ends in .jsonl, .csv, .tsv or .parquet.  All except .parquet can also end in
+            .gz or .zst.
         """
         name = os.fspath(path)
         check_staying([name], self.survivors.staying, has_folders=True)
@@ -297,18 +295,18 @@ class Decontaminated(OfData[Given_co]):
     def report(self, path: "str | os.PathLike[str]") -> None:
         """Write a page with each leak: the passage of the document next to the item.
 
-        The page is one HTML file that loads nothing.  It begins with the leaks of the least
-        coverage, shows 2,000 at most, and says how many were omitted.
+        The page is one HTML file that loads nothing else.  It begins with the leaks of the lowest
+        coverage, shows at most 2,000, and says how many it omits.
 
         Parameters
         ----------
         path : str or path
-            The file.
+            The HTML file.
 
         Raises
         ------
         OptionError
-            If jinja2 is not installed, or the page cannot be written there.
+            If jinja2 is not installed, or the file cannot be written.
         """
         place = os.fspath(path)
         check_staying([place], self.survivors.staying, has_folders=True)
@@ -330,11 +328,11 @@ class Decontaminated(OfData[Given_co]):
 
     @property
     def documents(self) -> int:
-        """How many documents have an item."""
+        """The number of documents that have an item."""
         return len({leak.id for leak in self.found})
 
     def __len__(self) -> int:
-        """Count the documents that stay."""
+        """Count the kept documents."""
         return int(np.count_nonzero(self.kept))
 
     def __repr__(self) -> str:
