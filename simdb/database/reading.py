@@ -21,7 +21,6 @@ from simdb.core.documents import NO_TEXT, Document
 from simdb.core.dtypes import U32
 from simdb.core.errors import InputError, OptionError
 from simdb.core.foreign import answering, hinting
-from simdb.core.keeping import Keep
 from simdb.core.matches import Match, Matches, PairArrays, readable
 from simdb.core.options import OF_BATCHES, OF_PAIRS, OF_QUERIES, Options, Search
 from simdb.core.reports import Plan
@@ -40,6 +39,7 @@ from simdb.storage import metadata as records
 if TYPE_CHECKING:
     from simdb.core.clusters import Clusters
     from simdb.core.documents import DocumentLike
+    from simdb.core.keeping import Keep
     from simdb.core.reports import Explanation
     from simdb.database.search.filters import Accept, AcceptMany, Where
     from simdb.database.search.judge import Texts
@@ -758,7 +758,7 @@ class Reading(Protocol[IdT]):
         recall: float | None = None,
         search: "MethodName | Search | None" = None,
         policy: PolicyName = "connected",
-        keep: Keep = "first",
+        keep: "Keep" = "first",
         where: "Where | None" = None,
         verify: VerifyName | None = None,
         texts: "Texts[IdT] | None" = None,
@@ -1231,7 +1231,7 @@ class Reading(Protocol[IdT]):
 
     @contextmanager
     def _chosen(
-        self, where: "Where | None", threads: int, keep: Keep = "first", ids: Any = None
+        self, where: "Where | None", threads: int, keep: "Keep" = "first", ids: Any = None
     ) -> Iterator[State]:
         """Enter one state of all documents that satisfy `where`, with their metadata for `keep`.
 

@@ -1,6 +1,7 @@
 from simdb.sketch import (
     hashes as hashes,
     lookalikes as lookalikes,
+    markup as markup,
     minhash_sketcher as minhash_sketcher,
     weighing as weighing,
 )

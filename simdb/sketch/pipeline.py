@@ -27,7 +27,6 @@ from simdb.core.errors import InputError, OptionError
 from simdb.core.stored_options import Resources
 from simdb.core.text_sketch import IdfTable, TextSketch, TokenHash
 from simdb.sketch.cutting import code_points, contents_of, cut
-from simdb.sketch.markup import Markup, parser_version
 from simdb.sketch.normalisation import (
     Normalisation,
     Tokeniser,
@@ -286,7 +285,7 @@ class Pipeline:
         options = self._options
         steps: list[Step] = []
         if options.markup == "html":
-            steps.append(Markup(options))
+            steps.append(modules.markup.Markup(options))
         if options.is_normalised_in_python:
             steps.append(Normalisation(options))
         if options.tokeniser:
@@ -399,7 +398,7 @@ def installed_versions(options: TextSketch) -> dict[str, str]:
     """Return the versions of installed packages that these options need."""
     versions = {
         SNOWBALL: snowball_version() if options.stemming else "",
-        PARSER: parser_version() if options.markup == "html" else "",
+        PARSER: modules.markup.parser_version() if options.markup == "html" else "",
     }
     return {name: version for name, version in versions.items() if version}
 

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from simdb import storage
 from simdb.core.arrays import Id, IdT, sorted_unique
 from simdb.core.bits import bitmap
 from simdb.core.checks import shown
@@ -22,7 +23,7 @@ from simdb.core.options import Options
 from simdb.database.search.rows import Rows
 from simdb.database.state.documents import find_ids
 from simdb.database.state.state import State
-from simdb.storage import FieldValues, coded_value, is_deleted, metadata as records
+from simdb.storage import is_deleted, metadata as records
 
 # Called with the metadata of a document, or None if it has none; returns true to keep it.
 Condition: TypeAlias = Callable[[Any], Any]
@@ -38,7 +39,7 @@ Accept = Callable[[IdT], Verdict]
 AcceptMany = Callable[[int, IdT], Verdict]
 
 
-def parted(options: Options, where: Any) -> tuple[Condition | None, FieldValues]:
+def parted(options: Options, where: Any) -> "tuple[Condition | None, storage.FieldValues]":
     """Split `where` into its function, or None, and the values of fields that it asks for.
 
     Raises InputError if `where` is neither, OptionError for a field that the database does not
@@ -61,7 +62,7 @@ def parted(options: Options, where: Any) -> tuple[Condition | None, FieldValues]
                 f" {', '.join(map(repr, fields)) or 'none'}; use where=lambda metadata: ..., or"
                 f" create a database with Options(fields=...) that names it"
             )
-        values.append((fields.index(field), coded_value(field, value, "where=".format)))
+        values.append((fields.index(field), storage.coded_value(field, value, "where=".format)))
     return None, tuple(values)
 
 

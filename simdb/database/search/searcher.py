@@ -13,13 +13,13 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from simdb import storage
 from simdb.core.arrays import Id, Sketches, object_array, offsets_of, sorted_unique
 from simdb.core.dtypes import I64, U32, Bools
 from simdb.core.errors import NotFoundError
 from simdb.core.matches import Match, Matches
 from simdb.database.state import documents as stored, incoming
 from simdb.database.state.state import Asked, Origin, State
-from simdb.storage import FieldValues
 
 # A sharded database numbers a document by its shard and its ordinal in the shard.
 ORDINAL_BITS = np.uint64(32)
@@ -50,7 +50,7 @@ class Searcher(Protocol):
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         """End the states."""
 
-    def choose(self, values: FieldValues) -> "Searcher":
+    def choose(self, values: "storage.FieldValues") -> "Searcher":
         """From now on, search only documents with these values of fields; all for none."""
 
     def each(self, function: Callable[[State], Result]) -> Iterable[tuple[int, Result]]:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from simdb import storage
 from simdb.core import arrays, kernel
 from simdb.core.arrow import TextColumn, as_column, listed, texts_behind
 from simdb.core.checks import shown
@@ -29,7 +30,7 @@ from simdb.core.text_sketch import threads_for
 from simdb.core.threads import begun, mapped, parts_of, thread_count
 from simdb.database.state.store import Beside
 from simdb.sketch import AnySketcher, as_vectors, check_content
-from simdb.storage import StoredBatch, codec, codes_of, metadata as records
+from simdb.storage import StoredBatch, codec, metadata as records
 
 SKETCHED_DOCUMENTS = 8192
 SKETCHED_READY = 1 << 16  # for ready sketches in arrays, if the caller limits memory
@@ -471,7 +472,7 @@ def readable(
 def _check_metadata(ids: Any, fields: tuple[str, ...], at: int, some: Any) -> None:
     """Raise InputError unless some metadata, from position `at` on, can be stored."""
     packed = pack_all(some, ids[at : at + len(some)])
-    codes_of(packed, fields, len(some), b"", lambda place: f"document {ids[at + place]!r}")
+    storage.codes_of(packed, fields, len(some), b"", lambda place: f"document {ids[at + place]!r}")
 
 
 def note_unstorable(ids: Any, skipped: Skipped) -> None:

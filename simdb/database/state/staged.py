@@ -266,7 +266,7 @@ class Changes(Protocol):
     times: StagedTimes | None
     staged_passages: StagedPassages | None
     staged_columns: dict[by_ordinal.ByOrdinal, StagedBytes]
-    staged_codes: storage.StagedCodes | None
+    staged_codes: "storage.StagedCodes | None"
     # The packed content of notes by their keys; None for a note that is removed.
     notes: dict[bytes, bytes | None]
 
@@ -278,5 +278,5 @@ class Staged(Protocol):
     def changes(self) -> Changes:
         """The staged changes."""
 
-    def membership(self) -> storage.Membership | None:
+    def membership(self) -> "storage.Membership | None":
         """Return the maintained clusters with all staged changes; None if there are none."""

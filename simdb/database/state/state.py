@@ -65,7 +65,7 @@ class Origin(Protocol):
     def exact_similarity(self, *, compares_numbers: bool = False) -> "ExactSimilarity":
         """Return the exact similarity of documents that the sketches estimate."""
 
-    def field_codes(self, known: Known) -> storage.FieldCodes:
+    def field_codes(self, known: Known) -> "storage.FieldCodes":
         """Return the codes of fields in the version of a state."""
 
     def source_of(self, holder: storage.Holder | None) -> storage.Source:
@@ -166,7 +166,7 @@ class State:
         other.threads, other._chosen = self.threads, self._chosen
         return other
 
-    def choose(self, values: storage.FieldValues) -> "State":
+    def choose(self, values: "storage.FieldValues") -> "State":
         """From now on, search only documents with these values of fields; all for none."""
         self._chosen = (self.codes(), self.wanted(values)) if values else None
         return self
@@ -180,7 +180,7 @@ class State:
         """The documents that a search omits: deleted ones, and ones without the wanted codes."""
         return self.view.dead if self._chosen is None else (self.view.dead, *self._chosen)
 
-    def wanted(self, values: storage.FieldValues) -> U64:
+    def wanted(self, values: "storage.FieldValues") -> U64:
         """Return the code that a document must have in each field."""
         return storage.wanted_codes(values, len(self.store.options.fields), self.counts.id_key)
 
@@ -248,7 +248,7 @@ class State:
         """Return the ordinals of all documents that a search does not omit, ascending."""
         return storage.live_ordinals(self.left_out, 0, self.next_ordinal)
 
-    def membership(self) -> storage.Membership:
+    def membership(self) -> "storage.Membership":
         """Return the maintained clusters."""
         staged = None if self._staged is None else self._staged.membership()
         return storage.Membership(self.source) if staged is None else staged
@@ -287,7 +287,7 @@ class State:
         staged = None if self._staged is None else self._staged.changes.times
         return stored if staged is None else staged.over(stored)
 
-    def passages(self) -> storage.Passages:
+    def passages(self) -> "storage.Passages":
         """Return the grains of all documents, deleted or not."""
         view = self.view
         if view.passages is None:

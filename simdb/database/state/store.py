@@ -260,7 +260,7 @@ class Store:
                 self._options_version = version
             self._latest = None
 
-    def field_codes(self, known: Known) -> storage.FieldCodes:
+    def field_codes(self, known: Known) -> "storage.FieldCodes":
         """Return the codes of fields in the version of a state."""
         with self._lock:
             version, codes = self._codes or (-1, None)
