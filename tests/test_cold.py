@@ -29,6 +29,21 @@ UNUSED_BY_A_QUERY = [
     "database.state.signature_kind", "database.transaction", "plan.banding",
     "sketch.minhash_sketcher",
 ]  # fmt: skip
+# Modules that opening a database does not need, and those that dedup does not need without one.
+UNUSED_BY_OPEN = [
+    "numpy.random", "html", "decimal", "simdb.core.keeping", "simdb.sketch.markup",
+    "simdb.storage.field_codes", "simdb.storage.membership", "simdb.storage.passages",
+    "simdb.storage.salvage", "simdb.storage.transfer", "simdb.database.sharding",
+    "simdb.database.clusters.find", "simdb.sketch.tuning",
+]  # fmt: skip
+UNUSED_BY_DEDUP = [
+    *FOREIGN, "html", "simdb.database.database", "simdb.database.reading",
+    "simdb.database.functions", "simdb.database.snapshot", "simdb.database.transaction",
+    "simdb.database.write", "simdb.jobs.report.page", "simdb.jobs.report.facts",
+    "simdb.jobs.report.excerpts", "simdb.jobs.deduplication.claims",
+    "simdb.jobs.deduplication.repeat", "simdb.jobs.deduplication.sieve",
+    "simdb.sketch.tuning.tune", "simdb.storage.salvage",
+]  # fmt: skip
 USE = """
 with simdb.open({path!r}) as database:
     database.insert("a", "the quick brown fox jumps over the lazy dog")
@@ -84,6 +99,27 @@ def test_importing_storing_and_searching_load_no_cold_module(tmp_path):
     assert imported.isdisjoint({*FOREIGN, "simdb.core.reports", "simdb.cli.app"})
     assert imported.isdisjoint({"numpy", "lmdb", "simdb.database"})
     assert used.isdisjoint(cold_modules())
+
+
+def test_opening_a_database_loads_only_what_every_database_needs(tmp_path):
+    path = str(tmp_path / "db")
+
+    made = modules_after(f"simdb.open({path!r}).close()")
+    opened = modules_after(f"simdb.open({path!r}).close()")
+
+    assert "simdb.database.database" in made & opened
+    assert made.isdisjoint(UNUSED_BY_OPEN)
+    assert opened.isdisjoint(UNUSED_BY_OPEN)
+
+
+def test_a_small_dedup_loads_neither_the_verbs_of_a_database_nor_a_library(tmp_path):
+    lines = [f'{{"id": {at}, "text": "the quick brown fox {at} jumps"}}' for at in range(10)]
+    (tmp_path / "ten.jsonl").write_text("\n".join(lines), encoding="utf-8")
+
+    loaded = modules_of_program("dedup", str(tmp_path / "ten.jsonl"))
+
+    assert "simdb.jobs.deduplication.job" in loaded
+    assert loaded.isdisjoint(UNUSED_BY_DEDUP)
 
 
 VERBS = """

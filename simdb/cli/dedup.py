@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import simdb
@@ -65,9 +64,7 @@ class StoreOptions:
         if self.run is not None or self.db is None:
             return self.run
         places = files.source_places(sources)
-        if places is None:
-            return None
-        return blake2b(b"\0".join(places), digest_size=16).hexdigest()
+        return None if places is None else jobs.digest(b"\0".join(places))
 
     def opened(
         self,
@@ -259,7 +256,8 @@ def dedup(
         shown = ShownRows(
             results, listing, intake, survivors, spool, beginnings,
             outputs.open(results.groups, given.groups_form), flat,
-            outputs.open(results.report, jobs.PAGE_FORM), duplicates.similarity,
+            None if results.report is None else outputs.open(results.report, jobs.PAGE_FORM),
+            duplicates.similarity,
         )  # fmt: skip
         known = partial(_known, older, beginnings, duplicates.texts or [], reading, progress)
         options = simdb.Options() if has_database else _options(sketch, reference, known)
@@ -333,7 +331,8 @@ def _checked(
         raise OptionError("--unit drops parts of texts, and hashes have none; leave it out")
     others = {"--verify": given.verify is not None, "--texts": given.texts is not None}
     asked = question, given.keep, given.against, store.db, others
-    jobs.checked_unit(unit, *asked)
+    if unit.name != core.options.DOCUMENT:
+        jobs.checked_unit(unit, *asked)
     store.check()
     groups_form = results.check(unit.name)
     kept = KeptOutput.of(results.output, sources, staying, reading)

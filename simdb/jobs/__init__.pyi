@@ -8,6 +8,7 @@ from simdb.jobs.decontamination.decontaminate import (
 )
 from simdb.jobs.decontamination.items import LeakRule as LeakRule
 from simdb.jobs.decontamination.result import Decontaminated as Decontaminated
+from simdb.jobs.deduplication import claims as claims, sieve as sieve
 from simdb.jobs.deduplication.job import (
     DedupJob as DedupJob,
     Outcome as Outcome,
@@ -22,6 +23,7 @@ from simdb.jobs.deduplication.reference import (
     FileReference as FileReference,
     Reference as Reference,
 )
+from simdb.jobs.deduplication.repeat import checked_name as checked_name, digest as digest
 from simdb.jobs.deduplication.result import InMemory as InMemory
 from simdb.jobs.deduplication.sieve import (
     NAMELESS as NAMELESS,

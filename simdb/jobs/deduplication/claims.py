@@ -67,7 +67,7 @@ class Arrivals(ExitStack):
 
     def __init__(
         self,
-        held: database.Database,
+        held: "database.Database",
         transaction: "database.WriteTransaction",
         question: DedupQuestion,
     ) -> None:
@@ -190,7 +190,7 @@ class Claims(ExitStack):
 
     def __init__(
         self,
-        held: database.Database,
+        held: "database.Database",
         transaction: "database.WriteTransaction",
         question: DedupQuestion,
         run: str | None,
@@ -374,7 +374,7 @@ class ClaimedRows:
 
     def __init__(
         self,
-        held: database.Database,
+        held: "database.Database",
         texts: Documents,
         order: I64,
         ids: Sequence[Id] | None,

@@ -10,11 +10,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from itertools import pairwise
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from simdb import files
+from simdb import files, jobs
 from simdb.core import keeping
 from simdb.core.arrays import object_array
 from simdb.core.arrow import TextColumn, Texts
@@ -26,18 +27,17 @@ from simdb.core.previews import counted
 from simdb.core.skipped import check_balance
 from simdb.core.text_sketch import TextSketch
 from simdb.core.values import dataclass, field
-from simdb.database import Database, WriteTransaction
 from simdb.jobs import report
-from simdb.jobs.deduplication.claims import Arrivals, Claims, KnownTexts
 from simdb.jobs.deduplication.question import Decided, DedupQuestion, texts_at
 from simdb.jobs.deduplication.reference import Reference, either
-from simdb.jobs.deduplication.repeat import Left
 from simdb.jobs.deduplication.result import Parts
-from simdb.jobs.deduplication.sieve import Dropped, Sieve, UnitKeys
 from simdb.jobs.deduplication.within import within
 from simdb.sketch import AnySketcher
 
 if TYPE_CHECKING:
+    from simdb.database import Database, WriteTransaction
+    from simdb.jobs.deduplication.repeat import Left
+    from simdb.jobs.deduplication.sieve import Dropped, Sieve, UnitKeys
     from simdb.jobs.report.page import TextPair
 
 # Documents per batch when their ids are read.
@@ -50,9 +50,9 @@ LARGE_DOCUMENTS = 10
 
 # Opens or creates a database, for a `with` statement.  Its argument is a test of the job, called
 # before any reading with the database, or with an empty one of the same options.
-OpenedDatabase: TypeAlias = Callable[
-    [Callable[[Database], object]], AbstractContextManager[Database]
-]
+OpenedDatabase: TypeAlias = (
+    "Callable[[Callable[[Database], object]], AbstractContextManager[Database]]"
+)
 
 
 def _ignored(*given: object) -> None:
@@ -93,10 +93,10 @@ class DedupJob:
     unit: Unit
     text: FieldName
     reference: Reference | None = None
-    database: OpenedDatabase | None = None
-    begin_write: Callable[[Database], WriteTransaction] = Database.write
+    database: "OpenedDatabase | None" = None
+    begin_write: "Callable[[Database], WriteTransaction]" = methodcaller("write")
     run: str | None = None
-    known: Callable[[Database], KnownTexts | None] = _ignored
+    known: "Callable[[Database], jobs.claims.KnownTexts | None]" = _ignored
     beginnings: Any = None
     output: files.SurvivorOutput | None = None
     outputs: files.Outputs = field(default_factory=files.Outputs)
@@ -106,9 +106,9 @@ class DedupJob:
     begin: Callable[..., None] = _ignored
     found: "Callable[[Outcome], None]" = _ignored
 
-    def sieve(self, sketch: TextSketch, stored: UnitKeys | None = None) -> Sieve:
+    def sieve(self, sketch: TextSketch, stored: "UnitKeys | None" = None) -> "Sieve":
         """Return a sieve of parts; OptionError for a sketch that does not cut texts into words."""
-        return Sieve(sketch, self.unit, self.question, stored)
+        return jobs.sieve.Sieve(sketch, self.unit, self.question, stored)
 
     def decided(self, outcome: "Outcome") -> None:
         """Report the decisions; OptionError if too many documents are duplicates."""
@@ -244,9 +244,12 @@ def _find_new(job: DedupJob, opened: OpenedDatabase) -> Outcome:
     The rule never replaces a stored document.
     """
 
-    def try_out(database: Database) -> None:
+    def try_out(database: "Database") -> None:
         question = job.question.of(database.options.sketch)
-        with job.begin_write(database) as transaction, Arrivals(database, transaction, question):
+        with (
+            job.begin_write(database) as transaction,
+            jobs.claims.Arrivals(database, transaction, question),
+        ):
             pass
 
     with opened(try_out) as database:
@@ -255,7 +258,7 @@ def _find_new(job: DedupJob, opened: OpenedDatabase) -> Outcome:
         with (
             job.begin_write(database) as transaction,
             SecondLook(job) as again,
-            Claims(database, transaction, question, job.run) as claims,
+            jobs.claims.Claims(database, transaction, question, job.run) as claims,
         ):
             has_text: list[Bools] = [np.empty(0, np.bool_)]
             batches = job.batches(database.options, database.sketcher)
@@ -293,7 +296,10 @@ def _drop_parts(job: DedupJob) -> Outcome:
             opened = job.database(lambda database: job.sieve(database.options.sketch))
             database = held.enter_context(opened)
             transaction = held.enter_context(job.begin_write(database))
-            options, stored = database.options, UnitKeys(transaction, job.unit.name, job.run)
+            options, stored = (
+                database.options,
+                jobs.sieve.UnitKeys(transaction, job.unit.name, job.run),
+            )
         sieve = job.sieve(options.sketch, stored)
         names = job.held.enter_context(files.Names(job.note, job.question.memory))
         run = job.held.enter_context(PartsRun(sieve, job, names))
@@ -442,7 +448,7 @@ class SecondLook(ExitStack):
 class PartsRun(ExitStack):
     """The documents of a run that drops parts, by positions in the input; `with` frees them."""
 
-    def __init__(self, sieve: Sieve, job: DedupJob, names: files.Names) -> None:
+    def __init__(self, sieve: "Sieve", job: DedupJob, names: files.Names) -> None:
         """Begin without documents; `sieve` takes the texts, and `names` the ids."""
         super().__init__()
         self._sieve, self._names = sieve, names
@@ -452,7 +458,7 @@ class PartsRun(ExitStack):
         """Add all batches; yield the number of documents so far."""
         return self._sieve.read(map(self._noted, batches))
 
-    def change(self, dropped: Dropped, sources: Sequence[str], text: FieldName) -> None:
+    def change(self, dropped: "Dropped", sources: Sequence[str], text: FieldName) -> None:
         """Remove the dropped parts from the field `text` of records; InputError as `write`."""
         wanted = field_named(text)
 
@@ -470,7 +476,7 @@ class PartsRun(ExitStack):
 
 def _compared(
     batches: Iterable[files.Batch],
-    claims: Claims,
+    claims: "jobs.claims.Claims",
     again: SecondLook,
     beginnings: Any,
     has_text: list[Bools],
@@ -558,7 +564,7 @@ def _group_pairs(decided: Decided, run: DedupRun, sketch: TextSketch) -> "list[T
     )  # fmt: skip
 
 
-def _left_rows(left: Left) -> Iterator[files.Row]:
+def _left_rows(left: "Left") -> Iterator[files.Row]:
     """Yield a row for each document that was left out."""
     columns = left.ids, left.matches, left.distances, left.similarities
     for id, match, distance, similarity in zip(*map(np.ndarray.tolist, columns), strict=True):
@@ -566,7 +572,7 @@ def _left_rows(left: Left) -> Iterator[files.Row]:
         yield {"id": id, "match": match, "distance": distance, "similarity": known}
 
 
-def _left_pairs(left: Left, beginnings: Any, sketch: TextSketch) -> "list[TextPair]":
+def _left_pairs(left: "Left", beginnings: Any, sketch: TextSketch) -> "list[TextPair]":
     """Return the least similar pairs of a document left out and its match, for a page."""
     sides = left.ids, left.matches
     return report.page.nearest_pairs(
@@ -577,7 +583,7 @@ def _left_pairs(left: Left, beginnings: Any, sketch: TextSketch) -> "list[TextPa
     )
 
 
-def _part_rows(dropped: Dropped, sieve: Sieve, names: files.Names) -> Iterator[files.Row]:
+def _part_rows(dropped: "Dropped", sieve: "Sieve", names: files.Names) -> Iterator[files.Row]:
     """Yield a row for each document that loses parts, in the order of the input."""
     spoken, positions = sieve.spoken, np.flatnonzero(dropped.counts)
     for start in range(0, len(positions), NAMED_DOCUMENTS):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 
-from simdb import database
+from simdb import database, jobs
 from simdb.core.arrays import offsets_of
 from simdb.core.checks import one_of, shares
 from simdb.core.choices import ErrorsName, PolicyName, VerifyName
@@ -22,7 +22,6 @@ from simdb.core.skipped import Skipped
 from simdb.core.text_sketch import TextSketch
 from simdb.core.values import dataclass, field, replace
 from simdb.jobs import report
-from simdb.jobs.deduplication.repeat import checked_name
 from simdb.sketch import AnySketcher
 
 if TYPE_CHECKING:
@@ -206,7 +205,7 @@ def check_together(db: object, against: object, policy: str, run: object = None)
     if run is not None:
         if db is None:
             raise OptionError("run= names a run for db=; give both, or neither")
-        checked_name(run)
+        jobs.checked_name(run)
 
 
 @dataclass(frozen=True, slots=True)

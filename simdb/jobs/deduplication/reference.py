@@ -133,7 +133,7 @@ class DatabaseReference:
 
     expected = 0.0  # `portions` yields no documents
 
-    def __init__(self, held: database.Database) -> None:
+    def __init__(self, held: "database.Database") -> None:
         """Compare with the documents of `held`."""
         self.held = held
         self.staying: Staying = {}
@@ -233,7 +233,7 @@ def options_of(reference: Reference | None, given: Options | None) -> Options | 
     return reference.held.options
 
 
-def check_sketch(held: database.Database, given: Options | None) -> None:
+def check_sketch(held: "database.Database", given: Options | None) -> None:
     """Raise OptionError if a database makes other sketches than `given` asks for."""
     own = held.options.sketch
     plain = Bits(own.bits) if isinstance(own, Bits) else own  # any order of bits will do

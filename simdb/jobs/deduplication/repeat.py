@@ -179,9 +179,14 @@ def checked_name(run: object) -> str:
     return run
 
 
+def digest(content: bytes, size: int = 16) -> str:
+    """Return a hash of some bytes, of `size` bytes, in hexadecimal digits."""
+    return blake2b(content, digest_size=size).hexdigest()
+
+
 def name_of(hashes: U64) -> str:
     """Return a name derived from the ids of all documents of a run, in any order."""
-    return blake2b(_stored(sorted_unique(hashes)), digest_size=16).hexdigest()
+    return digest(_stored(sorted_unique(hashes)))
 
 
 def hashes_of(ids: Sequence[Id], key: bytes = b"") -> U64:

@@ -10,7 +10,6 @@ fingerprints, which are compared by their distance.  `RowHashes` replaces `RowTe
 are hashes, with a sketch of `Bits`: they are read once and kept packed.
 """
 
-import hashlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress
@@ -19,6 +18,7 @@ from typing import Any, ClassVar, NoReturn, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from simdb import database, jobs
 from simdb.core import arrow
 from simdb.core.arrays import Fingerprints, class_of, is_table, object_array
 from simdb.core.checks import shares, shown
@@ -34,7 +34,6 @@ from simdb.core.scales import COSINES
 from simdb.core.skipped import Skipped, part_of
 from simdb.core.threads import mapped, thread_count
 from simdb.core.values import dataclass, replace
-from simdb.database import ESTIMATE, NUMBERS, fit_bits
 from simdb.jobs.deduplication.question import DedupQuestion
 from simdb.sketch import NO_RESOURCES, hash_bits, read_hashes, sketcher_of
 
@@ -594,7 +593,7 @@ class RowTexts:
             if has_none:
                 names.append("")
                 continue
-            digest = hashlib.blake2b(content, digest_size=DIGEST_BYTES).hexdigest()
+            digest = jobs.digest(content, DIGEST_BYTES)
             number = counts[digest] = counts.get(digest, 0) + 1
             names.append(digest if number == 1 else f"{digest}-{number}")
         return names
@@ -648,7 +647,8 @@ class RowHashes(RowTexts):
         sketch = options.sketch
         if not isinstance(sketch, Bits) or not options.is_wide or sketch.order:
             return options
-        return replace(options, sketch=fit_bits(self.hashes, sketch, blocks=options.blocks))
+        fitted = database.fit_bits(self.hashes, sketch, blocks=options.blocks)
+        return replace(options, sketch=fitted)
 
     def _contents(self) -> Iterator[bytes]:
         """Yield each hash."""
@@ -810,7 +810,7 @@ class Vectors:
 
     def asked(self, question: DedupQuestion, options: Options | None) -> DedupQuestion:
         """Return the question for vectors; OptionError for an argument that needs texts."""
-        if question.verify == NUMBERS:
+        if question.verify == database.NUMBERS:
             raise OptionError("verify='numbers' compares texts, and data are vectors")
         if question.is_exact:
             refused = {
@@ -861,14 +861,14 @@ class ReadyRows(Vectors):
         is_bare = not isinstance(values, Fingerprints) or (
             values.weights is None and values.vectors is None
         )
-        if question.verify == NUMBERS:
+        if question.verify == database.NUMBERS:
             raise OptionError("verify='numbers' compares texts, and data are ready fingerprints")
         if is_bare and (question.distance is None or question.similarity is not None):
             raise OptionError(
                 "data are ready fingerprints without weights, which are alike by their distance"
                 " alone; give distance=, such as distance=3, and no similarity="
             )
-        return replace(question, verify=ESTIMATE)
+        return replace(question, verify=database.ESTIMATE)
 
 
 def vectors_of(data: Any, skipped: Skipped) -> Vectors | None:
