@@ -1,8 +1,8 @@
-"""Report: self-contained HTML pages for people, about a database and about what a run removed.
+"""Report: self-contained HTML pages about a database, removed documents, and leaked items.
 
-`facts` collects what a page says about a database within stated limits, and `page`, which is loaded
-when it is used, makes the page of it, of removed documents, and of the items of a test in
-documents.  jinja2 is optional (`pip install jinja2`), and loaded only for a page.
+`facts` collects the contents of the page about a database, within stated limits.  `page` makes all
+pages and is loaded when it is used.  jinja2 is optional (`pip install jinja2`), and loaded only for
+a page.
 """
 
 from simdb.core import cold

@@ -1,8 +1,8 @@
-"""Excerpts: the beginning of a text, and what differs between it and another text.
+"""Excerpts: the beginning of a text, and its differences from another text.
 
-Texts are compared word by word; case, and punctuation around a word, make no difference, as in a
-search.  A long run of characters of a script without spaces, such as Chinese, is compared by
-character; any other long word, such as an address or a hash, is one word.
+Texts are compared word by word.  As in a search, case and punctuation around a word do not count.
+A long run in a script without spaces, such as Chinese, is compared by character.  Any other long
+word, such as an address or a hash, is one word.
 """
 
 import re
@@ -13,17 +13,17 @@ from typing import NamedTuple
 
 from simdb.core.previews import counted
 
-# "same": in both texts; "added": only in the second text; "removed": only in the first; "gap": left
-# out of the excerpt.
+# "same" is in both texts, "added" only in the second, "removed" only in the first.  "gap" replaces
+# words that the excerpt omits.
 KINDS = SAME, ADDED, REMOVED, GAP = ("same", "added", "removed", "gap")
 COMPARED_WORDS = 1000  # from the beginning of a text
-# Pairs of words up to which frequent words are aligned as carefully as others.
+# Pairs of words up to which frequent words are also aligned exactly.
 EXACT_PRODUCT = 1 << 16
 # An excerpt has the first words of a text, and some words around each later difference.
 FIRST_WORDS = 40
 AROUND_WORDS = 6
 SHOWN_WORDS = 120
-# Characters of a text that are looked at.
+# Characters of a text that are read.
 TEXT_CHARACTERS = 20_000
 WORD_CHARACTERS = 40
 # A character of a script that has no spaces between words (Thai and Lao, Burmese, Khmer, Chinese,
@@ -35,9 +35,9 @@ PIECES = re.compile(
     )
 )
 WORD = re.compile(r"(\S+)(\s*)")
-# More of a word is not shown.
+# Limit on the characters of a word in an excerpt.
 SHOWN_CHARACTERS = 400
-# Punctuation at the begin and the end of a word.
+# Punctuation at the beginning and the end of a word.
 PUNCTUATION = re.compile(r"^[\W_]+|[\W_]+$")
 
 LEFT, RIGHT = 0, 1
@@ -45,7 +45,7 @@ Part = tuple[str, str, str]  # a word of the left text, the same of the right on
 
 
 class TextPiece(NamedTuple):
-    """A piece of text beside another: `kind` is one of `KINDS`."""
+    """A piece of an excerpt; `kind` is one of `KINDS`."""
 
     text: str
     kind: str
@@ -59,7 +59,7 @@ def beginning(text: str) -> tuple[TextPiece, ...]:
 
 
 def compared(first: str, second: str) -> tuple[tuple[TextPiece, ...], str]:
-    """Return an excerpt of the second text, with what differs from the first, and a note."""
+    """Return an excerpt of the second text with its differences from the first, and a note."""
     parts, removed, added, scope = _marked(first, second)
     if not removed + added:
         return beginning(second), f"no word differs{scope}"
@@ -68,9 +68,9 @@ def compared(first: str, second: str) -> tuple[tuple[TextPiece, ...], str]:
 
 
 def beside(left: str, right: str) -> tuple[tuple[TextPiece, ...], tuple[TextPiece, ...], str]:
-    """Return excerpts of two texts at the same places, and a note of how many words differ.
+    """Return excerpts of two texts at the same places, and a note that counts differing words.
 
-    Words that only the left text has are "removed", and words that only the right text has "added".
+    Words only in the left text are "removed", and words only in the right text are "added".
     """
     parts, removed, added, scope = _marked(left, right)
     if not removed + added:
@@ -82,9 +82,9 @@ def beside(left: str, right: str) -> tuple[tuple[TextPiece, ...], tuple[TextPiec
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, each with the space after it; a long one in its `PIECES`.
+    """Return the words of a text, each with the space after it; a long word in its `PIECES`.
 
-    The space is one character, or the end of a line with the indentation of the next one.
+    The space is one character, or the end of a line and the indentation of the next line.
     """
     words: list[str] = []
     for word, space in WORD.findall(visible(text[:TEXT_CHARACTERS])):
@@ -95,7 +95,7 @@ def words_of(text: str) -> list[str]:
 
 
 def visible(text: str) -> str:
-    """Return a text with U+FFFD for what no page can show: controls and lone surrogates."""
+    """Return a text with U+FFFD in place of control characters and lone surrogates."""
     return "".join(
         each if each.isspace() or each.isprintable() or each in "\u200c\u200d" else "\ufffd"
         for each in text
@@ -103,7 +103,7 @@ def visible(text: str) -> str:
 
 
 def _around_changes(parts: Sequence[Part]) -> list[Part]:
-    """Return the first parts and those around changes, with gaps between them."""
+    """Return the first parts and the parts around changes, with gaps between them."""
     places = set(range(min(FIRST_WORDS, len(parts))))
     for at, (_, _, kind) in enumerate(parts):
         if len(places) >= SHOWN_WORDS:
@@ -121,10 +121,9 @@ def _around_changes(parts: Sequence[Part]) -> list[Part]:
 
 
 def _marked(first: str, second: str) -> tuple[list[Part], int, int, str]:
-    """Return the words of two texts in order, and how they differ.
+    """Return the words of two texts in order, and the numbers of removed and of added words.
 
-    These are the numbers of words that only the first and only the second text has, and which words
-    were compared, for a note.
+    The last item says in words how much was compared, "" if everything was.
     """
     left, right = words_of(first), words_of(second)
     parts = _differing(left[:COMPARED_WORDS], right[:COMPARED_WORDS])
@@ -138,7 +137,7 @@ def _marked(first: str, second: str) -> tuple[list[Part], int, int, str]:
 def _differing(left: Sequence[str], right: Sequence[str]) -> list[Part]:
     """Return the words of both texts in order, each with its kind.
 
-    What both begin and end with is set apart first.
+    The common beginning and end of both are removed before the alignment.
     """
     one, other = list(map(_key, left)), list(map(_key, right))
     length = min(len(left), len(right))
@@ -147,7 +146,7 @@ def _differing(left: Sequence[str], right: Sequence[str]) -> list[Part]:
     end = next((at for at in range(rest) if one[-1 - at] != other[-1 - at]), rest)
     stops = len(left) - end, len(right) - end
     one, other = one[start : stops[0]], other[start : stops[1]]
-    # Words that occur often make many small matches, which take long in texts with little else.
+    # In long texts, frequent words make too many small matches, so the matcher may ignore them.
     is_large = len(one) * len(other) > EXACT_PRODUCT
     matcher = SequenceMatcher(None, one, other, autojunk=is_large)
     parts = list(zip(left[:start], right[:start], repeat(SAME)))
@@ -163,7 +162,7 @@ def _differing(left: Sequence[str], right: Sequence[str]) -> list[Part]:
 
 
 def _key(word: str) -> str:
-    """Return what words are compared by: no case, and no punctuation around it."""
+    """Return a word in lower case, without punctuation around it, for comparison."""
     bare = word.strip().casefold()
     inner = PUNCTUATION.sub("", bare)
     return inner or bare
@@ -174,10 +173,9 @@ def _shown(word: str) -> str:
 
 
 def _joined(parts: Sequence[Part], side: int) -> tuple[TextPiece, ...]:
-    """Return neighbouring words of one kind as one piece; there is no space after the last.
+    """Return consecutive words of one kind as one piece, without a space after the last.
 
-    `side`: the text whose words are shown where both have the same; a word that only one text has
-    is shown as it is.
+    `side`: the text from which equal words are taken, since their case can differ.
     """
     pieces = [
         TextPiece("".join(_shown(part[side] or part[1 - side]) for part in some), kind)

@@ -1,9 +1,9 @@
-"""Facts: everything that a page about a database says, as plain values and in words.
+"""Facts: the contents of the page about a database, as plain values and in words.
 
-`gather` collects them within limits.  The matches of documents drawn at random show how similar
-pairs are.  Every pair has the same chance to be found from one of its ends, so the pairs found are
-a sample of all pairs.  Pairs somewhat below the threshold are searched for, too: they show what
-another threshold would change.
+`gather` collects them within limits.  Similarities come from the matches of documents drawn at
+random.  Each pair is equally likely to be found from one of its ends, so these pairs are a sample
+of all pairs.  The search also covers pairs slightly below the threshold, which show the effect of
+another threshold.
 """
 
 import math
@@ -27,7 +27,7 @@ from simdb.database import Database, Question, Snapshot
 from simdb.jobs.report.excerpts import TextPiece, beginning, compared
 from simdb.storage import file_times
 
-# Grouping this many documents takes some ten seconds on one core, and a few hundred MB.
+# Grouping this many documents takes about ten seconds on one core, and a few hundred MB.
 GROUPED_DOCUMENTS = 2_000_000
 UNITS = {
     "words": "words",
@@ -49,21 +49,21 @@ WEIGHTINGS = {
 TABLES, POLYTOPES = ("table/", "polytope/")
 OTHER = "Everything else"
 LARGER = (2, 10, 100)
-# With fewer documents, the bytes of a document tell nothing about larger databases.
+# With fewer documents, the bytes per document do not predict the size of larger databases.
 TELLING_DOCUMENTS = 1000
 
-# The least sizes of groups that are counted together.
+# The least size of the groups in each bin.
 SIZE_STEPS = (2, 3, 4, 6, 11, 21, 51, 101, 1001, 10_001)
-# Of a larger group, so many documents are compared with the first one.
+# Limit on the documents of a group that are compared with the first one.
 COMPARED_MEMBERS = 1000
 SHOWN_MEMBERS = 3
-# So many candidates for the largest groups are looked at for each that is shown.
+# Candidates for the largest groups, per group shown.
 CANDIDATES = 5
 
-# How far below the threshold pairs are shown, and the width of a bin of similarities.
+# Pairs are shown down to `BELOW` under the threshold, in bins of this width.
 BELOW = 0.1
 BIN_WIDTH = 0.01
-# About so many pairs are in memory at a time, or those of one document if it has more.
+# Approximate limit on the pairs in memory; a single document may have more.
 PAIRS_AT_ONCE = 1 << 20
 SLICE_MOST, SLICE_SECONDS = 4096, 2.0
 SIMILARITY, DISTANCE = "similarity", "distance"
@@ -81,7 +81,7 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Values from `least` to `most`, and how many of them there are."""
+    """A bin of a histogram: the number of values from `least` to `most`."""
 
     least: float
     most: float
@@ -90,14 +90,16 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What was found for documents drawn at random.
+    """The matches of documents drawn at random.
 
-    `documents` of `of_documents` were searched for; `seed` drew them.  `reason`: why these were not
-    all documents, in words; empty if they were.  `pair_count`: the matches of all drawn documents,
-    so pairs with both ends drawn count twice.  `matching_count`: the drawn documents with a match.
-    `measure`: "similarity" or "distance"; the `bins` have the pairs by it, also pairs below the
-    threshold, from `floor` on.  If all documents were searched for, each pair is in them once.
-    `is_floored`: whether pairs below the threshold were searched for.
+    `documents` of `of_documents` documents were looked up, drawn with `seed`.  `reason`: why not
+    all, in words; empty if all were.  `pair_count`: the number of matches of all drawn documents,
+    so a pair counts twice if both its ends were drawn.  `matching_count`: the number of drawn
+    documents with a match.
+
+    `measure`: "similarity" or "distance".  `bins`: a histogram of pairs by the measure.
+    `is_floored`: whether it includes pairs below the threshold, from `floor` on.  If all documents
+    were looked up, each pair is in the bins once.
     """
 
     documents: int
@@ -113,19 +115,19 @@ class Drawn:
 
     @property
     def matching_share(self) -> float:
-        """The share of documents with a match."""
+        """The share of drawn documents with a match."""
         return self.matching_count / self.documents if self.documents else 0.0
 
     @property
     def total_pairs(self) -> int:
-        """The estimated number of pairs that match in the database."""
+        """The estimated number of matching pairs in the database."""
         if not self.documents:
             return 0
         return round(self.pair_count * self.of_documents / self.documents / 2)
 
 
 class SizeBin(NamedTuple):
-    """Groups of `least` to `most` documents (None: any number), and the documents in them."""
+    """A bin of groups with `least` to `most` documents (None: no limit), and its counts."""
 
     least: int
     most: int | None
@@ -137,8 +139,8 @@ class SizeBin(NamedTuple):
 class Member:
     """A document of a group, compared with the first one.
 
-    `similarity`, `distance`: None for the first document.  `pieces`: the beginning of its text,
-    with what differs; empty if its text is not known.  `note`: how much differs, in words.
+    `similarity`, `distance`: None for the first document.  `pieces`: an excerpt of its text with
+    the differences; empty if the text is unknown.  `note`: the amount of differences, in words.
     """
 
     id: Id
@@ -150,7 +152,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of near-duplicates: its size, its first document, and some of the others."""
+    """A group of near-duplicates: its size, and its first document with some others."""
 
     size: int
     members: tuple[Member, ...]
@@ -158,11 +160,11 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The groups of a database, or an estimate by drawn documents.
+    """The groups of a database, or an estimate from drawn documents.
 
-    `is_complete`: all documents were grouped; otherwise a group is a drawn document with its direct
-    matches, and the numbers are estimates.  `group_count` groups have `grouped_count` documents.
-    `largest`: the largest groups that were found.
+    `is_complete`: whether all documents were grouped.  If not, a group is a drawn document with its
+    direct matches, and the numbers are estimates.  `group_count` groups have `grouped_count`
+    documents.  `largest`: the largest groups found.
     """
 
     is_complete: bool
@@ -173,19 +175,18 @@ class Groups:
 
     @property
     def copies(self) -> int:
-        """The documents that would go if one of each group stayed."""
+        """The number of documents that deduplication would remove, all except one per group."""
         return self.grouped_count - self.group_count
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything on one page; `made`: when it was gathered.
+    """The contents of a page; `made`: the time when they were gathered.
 
-    `created`: when the directory of the database got its files; None if that is not known.
-    `written`: the last change of its data file.  `sketch`: its options as sentences.  `sections`:
-    what the file consists of.  `threshold`: when documents match, with the defaults that apply.
-    `has_texts`: whether texts are stored or were given; `missing_texts`: documents shown whose
-    texts are not among these.
+    `created`: the time when the database was created, None if unknown.  `written`: the last change
+    of its data file.  `sketch`: its options as sentences.  `sections`: the contents of the file, by
+    size.  `threshold`: the question with its defaults filled in.  `has_texts`: whether texts are
+    stored or were given.  `missing_texts`: the number of shown documents without a text there.
     """
 
     statistics: Statistics
@@ -204,7 +205,7 @@ class Facts:
 
     @property
     def unused_bytes(self) -> int:
-        """The bytes of the pages of the file that are not in use."""
+        """The bytes of unused pages in the file."""
         return max(0, self.statistics.file_bytes - self.statistics.live_bytes)
 
     @property
@@ -214,7 +215,7 @@ class Facts:
 
     @property
     def larger(self) -> list[tuple[int, int]]:
-        """Larger numbers of documents, and the bytes of the file that they would take."""
+        """Larger numbers of documents, and the expected size of the file in bytes for each."""
         count = self.statistics.document_count
         each = self.bytes_per_document * count
         return [(by * count, round(by * each)) for by in LARGER if count >= TELLING_DOCUMENTS]
@@ -222,12 +223,12 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What is searched, and how much is shown.
+    """The limits of a page.
 
-    `sample`: the number of documents drawn at random, whose matches are looked up.  The search for
-    them also ends after `seconds`, or when it has found `pairs`.  Groups are made of all documents
-    if there are at most `grouped_documents`, and else of the drawn documents and their matches.
-    `groups`: how many of the largest groups are shown.
+    `sample`: the number of documents drawn at random, with `seed`, to look up their matches.  The
+    lookup ends early after `seconds`, or after `pairs` pairs.  If there are more documents than
+    `grouped_documents`, only drawn documents and their matches are grouped.  `groups`: the number
+    of the largest groups to show.
     """
 
     sample: int = 10_000
@@ -246,11 +247,10 @@ def gather(
     texts: Texts | None = None,
     show: Show = lambda state: None,
 ) -> Facts:
-    """Collect what a page says; `question`: when documents match, and how they are searched for.
+    """Collect the contents of a page; `question`: the threshold and the search method.
 
-    `texts` gives the texts of some ids, as far as they are known; without it, the database does if
-    it stores any.  `show` is called with what is being done.  Raises
-    OptionError for an impossible threshold.
+    `texts` returns the known texts of given ids; None takes stored texts, if any.  `show` is called
+    with the name of each step.  Raises OptionError for an impossible threshold.
     """
     limits = limits or Limits()
     show("reading sizes")
@@ -289,13 +289,13 @@ def gather(
 
 
 def _stored_texts(database: Database, wanted: Collection[Id]) -> dict[Id, str]:
-    """Return the stored texts of the documents that have one."""
+    """Return the stored texts of documents, without documents that have none."""
     found = zip(wanted, database.texts_many(list(wanted)), strict=True)
     return {id: text for id, text in found if text is not None}
 
 
 def _threshold(database: Database, snapshot: Snapshot, question: Question) -> Question:
-    """Return when documents match: as asked for, or by the defaults of the database."""
+    """Return the question with the threshold and recall of the database where it has none."""
     options = database.options
     plan = snapshot.plan(**_asked(question), pairs=True)
     recall = options.recall if question.recall is None else question.recall
@@ -307,7 +307,7 @@ def _threshold(database: Database, snapshot: Snapshot, question: Question) -> Qu
 
 
 def _asked(threshold: Question) -> dict[str, Any]:
-    """Return the threshold as arguments of the verbs that search."""
+    """Return the threshold as arguments of the search verbs."""
     return {
         name: getattr(threshold, name) for name in ("similarity", "distance", "recall", "search")
     }
@@ -335,7 +335,7 @@ def _searched(
 
 
 def _groups(sizes: I64, in_groups: F64, in_documents: F64, largest: tuple[Group, ...]) -> Groups:
-    """Return groups of some sizes, which count as so many groups and documents."""
+    """Return groups from sizes; `in_groups`, `in_documents`: the estimates that each stands for."""
     places = np.searchsorted(SIZE_STEPS, sizes, side="right") - 1
     mosts = [*(step - 1 for step in SIZE_STEPS[1:]), None]
     counts = (map(round, np.bincount(places, each).tolist()) for each in (in_groups, in_documents))
@@ -360,7 +360,7 @@ def _largest_clusters(snapshot: Snapshot, clusters: Clusters, count: int) -> tup
 def _largest_drawn(
     snapshot: Snapshot, threshold: Question, limits: Limits, ids: list[Id], counts: I64
 ) -> tuple[Group, ...]:
-    """Return the drawn documents with the most matches, without two of one group."""
+    """Return groups of the drawn documents with the most matches, at most one for each cluster."""
     order = np.argsort(-counts, kind="stable")[: CANDIDATES * limits.groups]
     found: list[Group] = []
     passed: set[Id] = set()
@@ -379,7 +379,7 @@ def _largest_drawn(
 
 
 def _matches_one(snapshot: Snapshot, threshold: Question, id: Id, found: list[Group]) -> bool:
-    """Return whether a document matches the first document of a group."""
+    """Return whether a document matches the first document of any group."""
     pairs = snapshot.compare([each.members[0].id for each in found], [id] * len(found))
     is_match = np.ones(len(found), np.bool_)
     if threshold.similarity is not None:
@@ -390,7 +390,7 @@ def _matches_one(snapshot: Snapshot, threshold: Question, id: Id, found: list[Gr
 
 
 def _group(snapshot: Snapshot, size: int, first: Id, others: list[Any]) -> Group:
-    """Return a group with the documents that are least similar to the first one."""
+    """Return a group: the first document, and the documents least similar to it."""
     pairs = snapshot.compare([first] * len(others), others)
     similarity, distance = np.minimum(pairs.similarity, 1.0), pairs.distance.astype(np.int64)
     is_known = ~np.isnan(similarity)
@@ -402,7 +402,7 @@ def _group(snapshot: Snapshot, size: int, first: Id, others: list[Any]) -> Group
 
 
 def _with_texts(group: Group, texts: Mapping[Id, str]) -> Group:
-    """Return a group with the texts of its documents, compared with that of the first."""
+    """Return a group with the texts of its documents, compared with the text of the first one."""
     first = texts.get(group.members[0].id)
     members = []
     for member in group.members:
@@ -420,12 +420,12 @@ def _with_texts(group: Group, texts: Mapping[Id, str]) -> Group:
 def _draw_pairs(
     snapshot: Snapshot, threshold: Question, limits: Limits, population: int, show: Show
 ) -> tuple[Drawn, list[Id], I64]:
-    """Look up the matches of documents drawn at random, out of a `population` of documents.
+    """Look up the matches of documents drawn at random from a `population` of documents.
 
-    Also returns the ids of these documents, and how many documents match each.
+    Also returns the ids of the drawn documents, and the number of matches of each.
     """
     is_measured = threshold.similarity is not None
-    # A way to search that was asked for, or a bound of both kinds, is taken as it is.
+    # A given search method, or a threshold of both kinds, is not lowered.
     is_floored = is_measured and threshold.distance is None and threshold.search is None
     floor = _floor(threshold.similarity or 0.0) if is_floored else threshold.similarity or 0.0
     ids = snapshot.draw_ids(limits.sample, seed=limits.seed, weighted=is_measured)
@@ -440,7 +440,7 @@ def _draw_pairs(
         values = found.distances.astype(np.float64)
         is_match = np.ones(len(values), np.bool_)
         if threshold.similarity is not None:
-            # Clipped: the correction of an estimate can lead past 1.
+            # Clipped, since the correction of an estimate can exceed 1.
             values = np.clip(np.round(found.similarities.astype(np.float64), 6), edges[0], 1.0)
             is_match = found.similarities >= np.float32(threshold.similarity)
         binned += np.histogram(values, edges)[0]
@@ -453,7 +453,7 @@ def _draw_pairs(
         reason = "" if done == len(ids) else _stop(limits, pairs, time.monotonic() - begun)
     if not reason and done < population:
         reason = "--sample sets how many are drawn"
-    # Without a reason, all documents were searched for: every pair was found from both ends.
+    # Without a reason, all documents were looked up, so each pair was found from both ends.
     shown = binned if reason else (binned + 1) // 2
     drawn = Drawn(
         documents=done, of_documents=population, seed=limits.seed, reason=reason,
@@ -465,21 +465,22 @@ def _draw_pairs(
 
 
 def next_size(size: int, most: int, seconds: float) -> int:
-    """Return how many documents to look up next.
+    """Return the number of documents to look up next.
 
-    One of the last `size` documents had `most` matches, and each took so many `seconds`.
+    Of the last `size` documents, none had more than `most` matches, and each took `seconds` on
+    average.
     """
     in_time = int(SLICE_SECONDS / max(seconds, 1e-9))
     return max(1, min(2 * size, SLICE_MOST, PAIRS_AT_ONCE // max(most, 1), in_time))
 
 
 def _floor(similarity: float) -> float:
-    """Return the similarity from which on pairs are searched for: a round number."""
+    """Return the lowest similarity to search for, a round number."""
     return max(math.floor((similarity - BELOW) / BIN_WIDTH + 1e-6) * BIN_WIDTH, BIN_WIDTH)
 
 
 def _edges(floor: float) -> F64:
-    """Return the edges of bins from `floor` to 1: round numbers, but the first."""
+    """Return the edges of bins from `floor` to 1; all except the first are round numbers."""
     first = math.floor(floor / BIN_WIDTH + 1e-6)
     edges = np.arange(first, round(1 / BIN_WIDTH) + 1) * BIN_WIDTH
     if len(edges) == 1:
@@ -489,7 +490,7 @@ def _edges(floor: float) -> F64:
 
 
 def _stop(limits: Limits, pairs: int, seconds: float) -> str:
-    """Return why the search ends before all drawn documents were searched for, or an empty text."""
+    """Return why the lookup of drawn documents must end early, or ""."""
     if pairs >= limits.pairs:
         return f"the search ended after {limits.pairs:,} pairs"
     if seconds >= limits.seconds:
@@ -505,7 +506,7 @@ def options_in_words(options: Options) -> tuple[str, ...]:
 
 
 def threshold_in_words(threshold: Question, name: str | None) -> str:
-    """Return when two documents match, as the end of a sentence after `if`."""
+    """Return the condition for a match, as the end of a sentence after `if`."""
     parts = []
     if threshold.similarity is not None:
         measure = "cosine similarity" if name == "cosine" else "Jaccard similarity"
@@ -516,14 +517,14 @@ def threshold_in_words(threshold: Question, name: str | None) -> str:
 
 
 def table_group(name: str, *, is_minhash: bool) -> str:
-    """Return the name of the tables of which a sub-database is one."""
+    """Return the kind of table that a sub-database is."""
     if name.startswith(POLYTOPES):
         return "Cross-polytope tables"
     return "Band tables" if is_minhash else "Permutation tables"
 
 
 def sections_in_words(sizes: dict[str, int], *, is_minhash: bool) -> tuple[Section, ...]:
-    """Return the bytes of sub-databases by what they are for, the most bytes first."""
+    """Return the bytes of sub-databases by their purpose, in descending order."""
     names = {
         "ids": "Table of ids",
         "documents": "Ids and signature states" if is_minhash else "Ids and fingerprints",
@@ -544,7 +545,7 @@ def sections_in_words(sizes: dict[str, int], *, is_minhash: bool) -> tuple[Secti
 
 
 def _pipeline(sketch: TextSketch) -> str:
-    """Return how a text becomes features."""
+    """Return the steps from a text to its features, as a sentence."""
     by = f"into {UNITS[sketch.unit]}"
     if sketch.tokeniser:
         by = f"by the tokeniser {sketch.tokeniser}"
@@ -568,7 +569,7 @@ def _pipeline(sketch: TextSketch) -> str:
 
 
 def _sketch(options: Options) -> str:
-    """Return what is stored of a document."""
+    """Return the stored values of a document, as a sentence."""
     sketch = options.sketch
     if isinstance(sketch, Minhash):
         return (
@@ -585,7 +586,7 @@ def _sketch(options: Options) -> str:
 
 
 def _searching(options: Options) -> str:
-    """Return the defaults of queries."""
+    """Return the defaults of queries, as a sentence."""
     recall = f"a search finds {100 * options.recall:.4g}% of the matches"
     name = "cosine" if options.measure == "cosine" else "Jaccard"
     similarity = f"at an estimated {name} similarity of {options.similarity:g} or more"

@@ -1,13 +1,14 @@
-"""Pages: what a database holds and what a job removed, as HTML by templates of jinja2.
+"""Pages: HTML pages about a database and about the result of a job, by templates of jinja2.
 
-Only this module imports jinja2, which the extra `report` installs; it escapes everything that was
-not marked as safe.  A page is one file: its style sheet is inside, and a policy in its head forbids
-to load anything from elsewhere.  Distributions are tables in which each number has a bar behind it.
+Only this module imports jinja2, which the extra `report` installs.  jinja2 escapes everything that
+is not marked as safe.  A page is one file: it contains its style sheet, and a policy in its head
+forbids loading anything from elsewhere.  Distributions are tables in which each number has a bar
+behind it.
 
-Two pages have texts beside each other, with the words that differ: what a run removed, each
-document beside the one that stays for it, and the items of a test that are in documents, each
-passage beside its item.  The pairs that are least alike come first, because they tell whether the
-threshold is right.  A page shows some thousands of pairs, and says how many were left out.
+Two kinds of pages show pairs of texts, with the words that differ: each removed document next to
+the kept one, and each leaked passage next to its item.  The least similar pairs precede the others,
+because they show whether the threshold is right.  A page has at most `SHOWN_PAIRS` pairs, and says
+how many it omits.
 """
 
 import sys
@@ -41,23 +42,23 @@ FOLDER = Path(__file__).parent
 STYLE, PAIRS_SCRIPT = "page.css", "pairs.js"
 ID_CHARACTERS = 120
 PAGE_FORM = Format("HTML")
-# Two standard deviations, which the true share exceeds once in twenty samples.
+# Standard deviations of a stated error, which one in twenty samples exceeds.
 DEVIATIONS = 2
-# A page of so many pairs has a few megabytes.
+# Limit on the pairs of a page, which then has a few megabytes.
 SHOWN_PAIRS = 2000
-# The texts of so many pairs are read at a time.
+# Pairs per batch when texts are read.
 READ_PAIRS = 256
 
-# From positions of pairs to their ids, left and right, or to their texts, None for an unknown one.
+# Map positions of pairs to their ids or texts, left and right; None for an unknown text.
 Ids = Callable[[I64], tuple[Sequence[Id], ...]]
 Texts = Callable[[I64], tuple[Sequence[Any], ...]]
 Excerpt = tuple[TextPiece, ...]
 
 
 class TextPair(NamedTuple):
-    """Two texts with their titles, and a number that says how near they are, or NaN.
+    """Two texts with their titles, and their similarity or coverage, or NaN.
 
-    A text is None if it is not known.  `note`: what else a page says of them.
+    A text is None if it is unknown.  `note`: a remark on the page.
     """
 
     left_title: str
@@ -72,7 +73,7 @@ def render(facts: Facts, *, is_minhash: bool) -> str:
     """Return the page about a database; OptionError if jinja2 is not installed."""
 
     def table_name(name: str) -> str:
-        """Return what a sub-database is called on the page, such as `Permutation 00`."""
+        """Return the name of a sub-database on the page, such as `Permutation 00`."""
         kind = table_group(name, is_minhash=is_minhash).removesuffix(" tables")
         return f"{kind} {name.rpartition('/')[2]}"
 
@@ -86,10 +87,10 @@ def render(facts: Facts, *, is_minhash: bool) -> str:
 
 
 def render_removed(documents: int, removed: int, rule: str, pairs: Sequence[TextPair]) -> str:
-    """Return the page of what a run removed; OptionError if jinja2 is not installed.
+    """Return the page about removed documents; OptionError if jinja2 is not installed.
 
-    A pair has a document that was removed at its left, and what stays for it at its right.
-    `rule`: when documents match, in words; empty if that is not known.
+    The left text of a pair is the removed document, and the right text is the kept one.  `rule`:
+    the condition for a match, in words; empty if unknown.
     """
     return _of_pairs(
         "removed.html", pairs, "similarity", ("removed", "kept"),
@@ -98,12 +99,12 @@ def render_removed(documents: int, removed: int, rule: str, pairs: Sequence[Text
 
 
 def render_leaks(leaks: Sequence[Any], **counts: int) -> str:
-    """Return the page of the items in documents; OptionError if jinja2 is not installed.
+    """Return the page about items in documents; OptionError if jinja2 is not installed.
 
-    `leaks`: of `simdb.jobs.decontamination.result.Leak`.  `counts`: what the page says of the
-    search: items, leaked, documents, with_item.
+    `leaks`: objects of `simdb.jobs.decontamination.result.Leak`.  `counts`: the numbers on the
+    page: items, leaked, documents, with_item.
     """
-    # The least covered tell whether the rule is right.
+    # Leaks of the lowest coverage show whether the rule is right.
     shown = sorted(leaks, key=lambda leak: leak.coverage)[:SHOWN_PAIRS]
     pairs = [
         TextPair(
@@ -119,7 +120,7 @@ def render_leaks(leaks: Sequence[Any], **counts: int) -> str:
 
 
 def check_page(path: str) -> None:
-    """Raise OptionError if a page cannot be made, or not be written to `path`."""
+    """Raise OptionError if jinja2 is not installed or a page cannot be written to `path`."""
     _load_jinja()
     if path == STANDARD_OUTPUT and sys.stdout.isatty():
         raise OptionError("a page would flood the terminal; use -o report.html, or a pipe")
@@ -128,13 +129,16 @@ def check_page(path: str) -> None:
 
 
 def write_page(page: str, path: str) -> int:
-    """Write a page to `path` and return its bytes; a file gets its name when it is complete."""
+    """Write a page to `path`, and return its size in bytes.
+
+    A file gets its name when it is complete.
+    """
     with written(path, PAGE_FORM) as target:
         return fill_page(page, target)
 
 
 def fill_page(page: str, target: Target) -> int:
-    """Write a page to an output, and return its bytes."""
+    """Write a page to an output, and return its size in bytes."""
     assert target.stream is not None, "only folders have no stream"
     target.rows = 1
     return target.stream.write(page.encode())
@@ -143,10 +147,10 @@ def fill_page(page: str, target: Target) -> int:
 def nearest_pairs(
     similarities: F32, ids: Ids, texts: Texts, sketch: TextSketch | None, lost: I64 | None = None
 ) -> list[TextPair]:
-    """Return the pairs that are least alike, with their texts; unknown similarities come last.
+    """Return the least similar pairs, with their texts; pairs of unknown similarity are last.
 
-    `sketch` says whether the texts are HTML, of which the page shows what a reader sees.  `lost`:
-    how many word 3-grams of the left texts the right ones do not have.
+    If `sketch` reads HTML, the pairs have only the visible text.  `lost` int64[k]: the number of
+    word 3-grams of each left text that the right text lacks.
     """
     chosen = np.argsort(similarities, kind="stable")[:SHOWN_PAIRS]
     pairs: list[TextPair] = []
@@ -161,9 +165,9 @@ def nearest_pairs(
 
 
 def rule_in_words(measure: str | None, least: float | None) -> str:
-    """Return when documents match, as the end of a sentence after `if`.
+    """Return the condition for a match, as the end of a sentence after `if`.
 
-    `measure`: what the texts have decided by, None if sketches have.  `least`: None if unknown.
+    `measure`: the exact measure, None for estimates.  `least`: the threshold, None if unknown.
     """
     if least is None:
         return ""
@@ -173,9 +177,9 @@ def rule_in_words(measure: str | None, least: float | None) -> str:
 
 
 def shown_pair(pair: TextPair) -> tuple[Excerpt | None, Excerpt | None, str, bool]:
-    """Return what a page shows of one pair: excerpts of both texts, a note, and if they differ.
+    """Return excerpts of both texts of a pair, a note, and whether the texts differ.
 
-    An excerpt is None for a text that is not known.  The note says how much differs, too.
+    The excerpt of an unknown text is None.  The note also counts the differing words.
     """
     if pair.left is None or pair.right is None:
         left, right = (None if each is None else beginning(each) for each in pair[2:4])
@@ -186,19 +190,19 @@ def shown_pair(pair: TextPair) -> tuple[Excerpt | None, Excerpt | None, str, boo
 
 
 def shown_text(text: object) -> str | None:
-    """Return as much of a text, or of its UTF-8, as is looked at; None for None."""
+    """Return the beginning of a text, for a page; None for None.  The text may be UTF-8 bytes."""
     if text is None:
         return None
     if isinstance(text, np.ndarray):  # a hash
         return text.tobytes().hex()
-    # A character has at most four bytes; one more shows that the text goes on.
+    # A character has at most four bytes; one more character shows that the text continues.
     if isinstance(text, bytes | bytearray | memoryview):
         text = bytes(text[: 4 * (TEXT_CHARACTERS + 1)]).decode("utf-8", "replace")
     return str(text)[: TEXT_CHARACTERS + 1]
 
 
 def shown_id(id: Id) -> str:
-    """Return an id as a line of text that a page can show."""
+    """Return an id as one line of visible text, shortened in the middle."""
     text = visible(id_text(id).replace("\n", " "))
     if len(text) <= ID_CHARACTERS:
         return text
@@ -206,10 +210,10 @@ def shown_id(id: Id) -> str:
 
 
 def sampling_error(drawn: Drawn) -> float:
-    """Return how far the share of documents with a match may be off, at two deviations.
+    """Return the possible error of the share of documents with a match, at two deviations.
 
-    Two successes and two failures are added (Agresti & Coull 1998), so that a few drawn documents
-    that all match do not look certain.
+    Two successes and two failures are added (Agresti & Coull 1998), so that a small sample in which
+    all documents match does not look certain.
     """
     if not drawn.documents or drawn.documents == drawn.of_documents:
         return 0.0
@@ -221,7 +225,7 @@ def sampling_error(drawn: Drawn) -> float:
 def header_shares(fills: Sequence[HeaderFill], *, is_minhash: bool) -> dict[str, list[float]]:
     """Return the shares of headers by the number of their entries, in %, for each kind of table.
 
-    They are as many for each kind; `fill_label` says what each of them counts.
+    All lists have the same length; `fill_label` names the numbers of entries at each place.
     """
     totals: dict[str, list[int]] = defaultdict(list)
     for fill in fills:
@@ -236,7 +240,7 @@ def header_shares(fills: Sequence[HeaderFill], *, is_minhash: bool) -> dict[str,
 
 
 def fill_label(at: int) -> str:
-    """Return the least number of entries that `HeaderFill.counts[at]` counts, 1k for 1,024."""
+    """Return the least number of entries of a header in `HeaderFill.counts[at]`: 1k for 1,024."""
     if at == 0:
         return "0"
     power, rest = divmod(at - 1, 10)
@@ -244,7 +248,7 @@ def fill_label(at: int) -> str:
 
 
 def size_label(each: SizeBin) -> str:
-    """Return the sizes that are counted together."""
+    """Return the range of sizes in a bin, such as 6-10."""
     if each.most is None:
         return f"{each.least:,}+"
     return f"{each.least:,}" if each.most == each.least else f"{each.least:,}\u2013{each.most:,}"
@@ -260,7 +264,7 @@ def _of_pairs(
 ) -> str:
     """Return a page of pairs by the template `name`.
 
-    `measure` names the number of a pair; `words` say what its left and its right text are.
+    `measure` names the number of a pair, and `words` name its left and right text.
     """
     shown = [(pair, *shown_pair(pair)) for pair in pairs]
     return _rendered(
@@ -291,5 +295,4 @@ def _rendered(name: str, /, *, script: str = "", **values: Any) -> str:
 
 def _load_jinja() -> Any:
     """Import jinja2; OptionError with a remedy if it is not installed."""
-    # Loaded when needed, because only pages need it.
     return installed("jinja2", "a report needs jinja2: pip install jinja2")
