@@ -248,8 +248,8 @@ class Tables:
     ) -> I64:
         """Return the number of headers that `probe` would look up for each query: int64[m].
 
-        The run with the most entries counts, in all of the first `tables` tables and without its
-        window; the number is 0 without a run.
+        The number is for the run with the most entries, in the first `tables` tables, ignoring
+        windows.  Without a run it is 0.
         """
 
     def scan(

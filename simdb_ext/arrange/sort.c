@@ -127,7 +127,7 @@ static int sort_has_group(const uint64_t *keys, int64_t count, int shift)
 static void sort_part(struct sort_part part, struct sort_part spare, int64_t count, int bits,
                       int is_moved);
 
-/* Sort each group of entries that agree from bit `shift` up by the bits below `shift`. */
+/* Entries that agree from bit `shift` up are a group: sort each group by the bits below `shift`. */
 static void sort_groups(struct sort_part part, struct sort_part spare, int64_t count, int shift)
 {
     int64_t start = 0;

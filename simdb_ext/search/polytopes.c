@@ -14,7 +14,7 @@ enum {
     SEEN_BITS = 10,   /* log2 of the number of ordinals that are remembered */
     AHEAD = 8,        /* matches between the request for a vector and its use */
     BATCH = SEARCH_SIFTING, /* queries whose probes are looked up in the order of tables */
-    BATCH_LEAST = 2048,     /* queries from which on that pays */
+    BATCH_LEAST = 2048,     /* queries from which on a batch pays */
     BATCH_BITS = 14,        /* of the index of a query */
     REST_BITS = 32 - BATCH_BITS, /* of a header: the bits that vary within a bin */
     BIN_KEYS = 1 << 14,     /* keys that the headers of a bin lead to, about */
