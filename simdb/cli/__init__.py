@@ -1,10 +1,11 @@
-"""Command line: the commands in groups, and the texts of their help.
+"""Command line: lists the commands in groups, and reads the texts of their help.
 
-Each command parses, calls and prints.  Their modules are cold: only the module of the command that
-runs is loaded, and none for the help of the program.  A module names what its command calls through
-doors (`core/cold.py`), so that the help of a command loads no library.  All texts are in
-`help.txt`, by group and command, in the order of the help: the text of a command, and indented
-lines about its options, as `options/declare.py` reads them.
+Each command parses, calls and prints.  The modules of commands are cold: only the module of the
+command that runs is loaded, and none for the help of the program.  A module names what its command
+calls through doors (`core/cold.py`), so that the help of a command loads no library.
+
+All texts are in `help.txt`, by group and command, in the order of the help.  Each command has a
+text, then indented lines about its options, see `options/declare.py`.
 """
 
 import re
@@ -24,7 +25,7 @@ SHARED = {
 
 
 def _sections(text: str, mark: str) -> dict[str, str]:
-    """Return the sections of a text by their headings, which begin with a mark."""
+    """Return the sections of a text by their headings, which begin with `mark`."""
     _, *parts = re.split(f"^{mark} (.+)\n", text, flags=re.M)
     return dict(zip(parts[::2], parts[1::2], strict=True))
 

@@ -1,6 +1,7 @@
 """Program: runs the commands, turns errors into a line and an exit code, completes words.
 
-Exit codes: 0 done; 1 skipped input, or findings where they count; 2 wrong use; 3 database error.
+Exit codes are 0 (done), 1 (skipped input, or findings where they count), 2 (wrong use) and 3
+(database error).
 """
 
 import errno
@@ -32,18 +33,19 @@ NO_MEMORY = (
     "the memory of this process is used up; give it more, or take fewer threads, as with the"
     " environment variable SIMDB_THREADS=1, or let dedup hold less, with --memory 64M"
 )
-# What the system says of no file.
+# Advice on errors of the system that name no file.
 ADVICE = {
     errno.EBADF: "standard output is closed; let it go to a file, or to /dev/null",
     errno.ENOENT: "the current folder is gone, or there is none for temporary files: set TMPDIR",
 }
 
 PROGRAM = "simdb"
-# The shell runs the program with this variable to ask for the words that can follow.
+# The shell sets this variable when it asks the program for completions.
 VARIABLE = "_SIMDB_COMPLETE"
 DETECTED = "auto"
-# For each shell the folder of completions, in a variable or in the home folder; the file in it; and
-# the start file, with a line for a shell that does not look into the folder by itself.
+# For each shell: the folder of completions, as a variable and a path in the home folder, and the
+# file in it.  Then its start file, likewise, with a line for it, if the shell needs that to look
+# into the folder.
 DATA = ("XDG_DATA_HOME", ".local/share")
 SHELLS = {
     "bash": (*DATA, "bash-completion/completions/simdb", "", ".bashrc", '[ -r "{0}" ] && . "{0}"'),
@@ -56,14 +58,14 @@ SHELLS = {
 
 
 class Program(click.Group):
-    """All commands; it loads the module of one when it is named, and reports errors in one line."""
+    """The group of all commands; loads the module of one when needed, and reports errors."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, in the order of the help."""
         return NAMES
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command; None if there is none of this name."""
+        """Return the command of a name, or None."""
         if cmd_name not in NAMES:
             return None
         module = getattr(cli, module_of(cmd_name))
@@ -82,7 +84,7 @@ class Program(click.Group):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the commands that can complete a word, without loading them; or options."""
+        """Return the commands, without loading them, or the options that can complete a word."""
         if incomplete.startswith("-"):
             return click.Command.shell_complete(self, ctx, incomplete)
         texts = [each for group in COMMANDS.values() for each in group.items()]
@@ -97,7 +99,7 @@ class Program(click.Group):
                 formatter.write_dl(list(group.items()))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take the options of the program; some of them print, and end it."""
+        """Parse the options of the program; some of them print something and end it."""
         with _reported():
             return super().parse_args(ctx, args)
 
@@ -112,7 +114,7 @@ class Program(click.Group):
 
 @contextmanager
 def _reported() -> Iterator[None]:
-    """Turn an error, also one of printing, into one line on standard error and an exit code."""
+    """Turn an error, also in printing, into one line on standard error and an exit code."""
     try:
         try:
             yield
@@ -140,7 +142,7 @@ def _reported() -> Iterator[None]:
     except MemoryError:
         raise Exit(_report(NO_MEMORY, render.DATABASE_ERROR)) from None
     except AssertionError:
-        # A mistake of ours, such as a record that was lost, is not the 1 of skipped input.
+        # A bug of simdb, such as a lost record, must not look like skipped input, code 1.
         sys.excepthook(*sys.exc_info())
         raise Exit(render.DATABASE_ERROR) from None
 
@@ -159,7 +161,7 @@ def _complete(context: click.Context, option: click.Parameter, shell: str | None
         raise Exit(0)
 
 
-# The shell can be left out; then it is the one that the variable SHELL names.
+# The shell is optional; by default, the variable SHELL names it.
 OF_A_SHELL: dict[str, Any] = {
     "is_flag": False, "flag_value": DETECTED, "is_eager": True,
     "expose_value": False, "metavar": "[SHELL]", "callback": _complete,
@@ -183,21 +185,21 @@ OF_A_SHELL: dict[str, Any] = {
     "--show-completion", help="Print the code that --install-completion installs.", **OF_A_SHELL
 )
 def app() -> None:
-    """Run the command that is named."""
+    """Run the named command."""
 
 
 def main() -> None:
     """Run the program with the arguments of this process."""
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(render.TERMINATED))
-    # Closed streams are opened, so that no file of a run gets their number.
+    # Closed standard streams are reopened, so that no file of a run gets their descriptors.
     ways = {"stdin": ("r", os.O_WRONLY), "stdout": ("w", os.O_RDONLY), "stderr": ("w", os.O_WRONLY)}
     for name, (mode, access) in ways.items():
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, access), mode))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    # Imports make many objects that all stay, and Python would look for cycles among them: every
-    # 700 objects, and once more at its end among all objects that are not frozen.
+    # Imports make many lasting objects.  Python would search them for cycles after every 700 new
+    # objects and, unless they are frozen, at exit.
     gc.set_threshold(50_000)
     try:
         app()
@@ -206,7 +208,7 @@ def main() -> None:
 
 
 def _install(made: ShellComplete) -> str:
-    """Turn completion on for this user; return a sentence about what was changed."""
+    """Install completion for this user; return a sentence about the changes."""
     variable, usual, name, start_variable, start, line = SHELLS[made.name]
     path = _folder(variable, usual) / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -234,7 +236,7 @@ def _add_line(path: Path, line: str) -> None:
 
 
 def _advised(error: OSError) -> str:
-    """Return the message of an error of the system, and what to do where it names no file."""
+    """Return the message of an error of the system, with advice if it names no file."""
     advice = None if error.filename is not None else ADVICE.get(error.errno or 0)
     return f"{advice} ({error})" if advice else str(error)
 
@@ -246,6 +248,6 @@ def _report(message: str, code: int) -> int:
 
 
 def _close_output() -> None:
-    """Send what Python still flushes at exit to the null device: nobody can take it."""
+    """Redirect standard output to the null device, since Python flushes it at exit."""
     with suppress(io.UnsupportedOperation):  # it has no descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

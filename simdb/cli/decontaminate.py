@@ -1,4 +1,4 @@
-"""Command decontaminate: finds the items of a test in training data, and writes the data clean."""
+"""Command decontaminate: finds items of a test in training data, and writes the clean data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN_COLUMNS = ("id", "item", "field", "coverage", "hits", "count")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeakOptions:
-    """The options of `simdb decontaminate` about items, and what becomes of their documents."""
+    """The options of `simdb decontaminate` about items and the documents that have them."""
 
     fields: list[str] | None = None
     coverage: float = 0.5
@@ -31,7 +31,7 @@ class LeakOptions:
 
     @property
     def action(self) -> str:
-        """What becomes of documents with an item; OptionError if several things are asked for."""
+        """The action on documents with an item; OptionError if several are given."""
         given = {jobs.DROP: self.drop, jobs.CUT: self.cut, jobs.MARK: self.mark}
         names = [name for name, is_given in given.items() if is_given]
         if len(names) > 1:
@@ -41,7 +41,7 @@ class LeakOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """Where `simdb decontaminate` writes its results."""
+    """The options of `simdb decontaminate` about its results."""
 
     output: str | None = None
     report: str | None = None
@@ -55,7 +55,7 @@ class Results:
 
 
 class DecontaminateJob(NamedTuple):
-    """How to read the sources of one run, and what becomes of them."""
+    """The options of a run after all checks."""
 
     reading: files.SourceOptions
     results: Results
@@ -125,7 +125,7 @@ def _job(
     on_null: NullName | None,
     staying: files.Staying,
 ) -> DecontaminateJob:
-    """Return what is to be done; OptionError for an output or an action that does not fit."""
+    """Return the job; OptionError for an output or an action that does not fit the sources."""
     own = inputs.reading()
     core.fields.checked_field("--text-field", own.text_field, "--cut" * (action == jobs.CUT))
     documents = [source for source in sources if not files.holds_records(source, own)]
@@ -144,7 +144,7 @@ def _job(
 def _run(
     job: DecontaminateJob, search: jobs.ItemSearch, intake: Intake, outputs: files.Outputs
 ) -> tuple[jobs.Decontaminated, list[str | None]]:
-    """Read the sources, and write what the options ask for; return what was found, and notes."""
+    """Read the sources, and write the outputs; return the findings and notes."""
     progress, reading = intake.progress, job.reading
     assert reading.origins is not None, "documents are read again"
     survivors = job.kept.opened(outputs, reading)

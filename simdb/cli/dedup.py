@@ -1,7 +1,7 @@
 """Command dedup: finds near-duplicates within the input, or against all earlier runs.
 
-The options become a `DedupJob`, which does the work, and what it found is printed.  The output of
--o and the rows wait in partial files until all is stored.
+The options become a `DedupJob`, which does the work; then its findings are printed.  The output of
+-o and the rows are in partial files until everything is stored.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GROUP_COLUMNS = ("representative", "size", "duplicates")
 PART_COLUMNS = ("id", "parts", "dropped", "left")
 MATCH_COLUMNS = ("id", "match", "distance", "similarity")
 INSIDE = "these are larger than those of --against; simdb decontaminate finds one inside another"
-# From this number of documents on it is said if most are near-duplicates.
+# From this number of documents on, a note says if most are near-duplicates.
 MANY_DOCUMENTS = 1000
 
 
@@ -56,10 +56,9 @@ class StoreOptions:
                 raise OptionError(f"{says}; give both, or neither")
 
     def run_name(self, sources: Collection[str]) -> str | None:
-        """Return the name of a run: the given one, or one made of the places of its sources.
+        """Return the name of a run: as given, or made from the places of its sources.
 
-        None without a database, or if a source is a stream, which can be anything when it is read
-        again.
+        None without a database, or if a source is a stream, whose content may differ next time.
         """
         if self.run is not None or self.db is None:
             return self.run
@@ -74,10 +73,10 @@ class StoreOptions:
         given: GivenRun,
         try_out: Callable[[simdb.Database], object],
     ) -> AbstractContextManager[simdb.Database]:
-        """Open the database for a `with` statement, or create it; see `open_or_create`.
+        """Open or create the database for a `with` block; see `open_or_create`.
 
-        Raises OptionError for a database with another sketch or without features, and NotFoundError
-        if there is none and --existing is given.
+        Raises OptionError for a database with another sketch, or without the features or texts that
+        the options ask for, and NotFoundError for a missing one with --existing.
         """
         path, has_parts = self.db or "", given.has_parts
 
@@ -85,8 +84,8 @@ class StoreOptions:
             made = sketch_options.make_sketch(sketch)
             if has_parts:
                 return simdb.Options(sketch=made)
-            # Documents that were not seen for long can then be dropped without foresight.
             features = self.features or (given.question.lose is not None and not self.store_texts)
+            # With their times, documents that were not seen for long can be dropped later.
             return simdb.Options(
                 sketch=made, keep_times=core.options.SEEN, features=features, texts=self.store_texts
             )
@@ -128,9 +127,9 @@ class DuplicateOptions(option_groups.SearchOptions):
     min_words: Positive | None = None
 
     def question(self, *, has_hashes: bool) -> jobs.DedupQuestion:
-        """Return when documents match, and how they are compared; OptionError for wrong values.
+        """Return which documents match and how to compare them; OptionError for wrong values.
 
-        `has_hashes`: they are hashes, which have no texts that could decide.
+        `has_hashes`: the documents are hashes, so there are no texts to verify matches.
         """
         by_size = self.keep if self.keep in core.keeping.BY_SIZE else None
         named = {
@@ -151,7 +150,7 @@ class DuplicateOptions(option_groups.SearchOptions):
         )  # fmt: skip
 
     def check(self, db: str | None, against: Sequence[str], run: str | None) -> None:
-        """Raise OptionError for values that are wrong, with --db or without it."""
+        """Raise OptionError for values that are wrong with --db, or without it."""
         jobs.check_together(db, self.against, self.policy, run)
         texts.check_keep(self.keep)
         if db is None and self.texts is not None and not any(map(storage.is_database, against)):
@@ -163,7 +162,7 @@ class DuplicateOptions(option_groups.SearchOptions):
     def reading(
         self, reading: files.SourceOptions, question: jobs.DedupQuestion
     ) -> files.SourceOptions:
-        """Return how to read the sources, with what --on-null, --keep and --memory say."""
+        """Return `reading` with the settings of --on-null, --keep and --memory."""
         reading = option_groups.with_nulls(reading, self.on_null, "keep")
         field = core.keeping.parse(self.keep).field
         return replace(reading, fields=(field,) if field else (), memory=question.memory)
@@ -201,7 +200,7 @@ class ResultOptions:
         return None if self.groups is None else files.output_format(self.groups, "--groups")
 
     def beginnings(self, db: str | None) -> AbstractContextManager[texts.Beginnings | None]:
-        """Return what holds the beginnings of texts that are shown of a run with a database."""
+        """Return a context with the texts to show of a run with a database."""
         held = [jobs.TEXT_CHARACTERS] if self.report is not None else []
         held += [self.show] if self.show is not None else []
         return texts.beginnings_of(max(held) if db is not None and held else None)
@@ -209,7 +208,7 @@ class ResultOptions:
     def columns(self, given: GivenRun, *, has_database: bool) -> tuple[tuple[str, ...], ...]:
         """Return the columns of the rows for people, and of a table of --groups.
 
-        That has a row for each duplicate.
+        The table has one row per duplicate.
         """
         has_texts = self.show is not None
         if given.has_parts:
@@ -286,7 +285,7 @@ def dedup(
 
 
 class GivenRun(NamedTuple):
-    """What the options of a run say, after all of them have been checked."""
+    """The options of a run after all checks."""
 
     sources: list[str]
     against: list[str]
@@ -311,7 +310,7 @@ def _checked(
     results: ResultOptions,
     inputs: option_groups.DocumentOptions,
 ) -> GivenRun:
-    """Return what the options say; OptionError or InputError for what cannot be done."""
+    """Return the options after all checks, which raise OptionError or InputError."""
     reading = inputs.reading(store.db, *(given.against or []))
     sources, against = files.expanded(sources), files.expanded(given.against or [])
     databases = list(filter(storage.is_database, against))
@@ -345,7 +344,7 @@ def _checked(
 
 @dataclass(slots=True)
 class ShownRows:
-    """The rows of a run, on their way to --groups, to --report and to standard output."""
+    """The rows of a run, for --groups, --report and standard output."""
 
     results: ResultOptions
     listing: option_groups.ListingOptions
@@ -360,12 +359,12 @@ class ShownRows:
     rows: Iterable[files.Row] = ()
 
     def add(self, outcome: jobs.Outcome) -> None:
-        """Take what was found, and write the files with it, before anything is stored."""
+        """Take the outcome, and write the files about it, before anything is stored."""
         self.intake.spare(self.survivors)
         self.rows, show = outcome.rows, self.results.show
         if show is not None and not (self.listing.quiet and self.row_file is None):
-            # Texts are read where they are, which may be where survivors are written, or in a
-            # database that is closed afterwards.
+            # Texts are read now, since survivors may replace their file, and their database is
+            # closed afterwards.
             if self.beginnings is None:
                 rows = iter(outcome.rows.make(partial(texts.text_beginning, characters=show)))
             else:
@@ -395,9 +394,9 @@ class ShownRows:
 
 
 def taken_unit(sketch: sketch_options.Given, min_words: int | None) -> simdb.Unit:
-    """Return the parts that --unit asks for, and take it from the options of the sketch.
+    """Return the parts that --unit names, and remove it from the options of the sketch.
 
-    If --unit names a token, it is left there, and documents are whole.
+    If --unit names a kind of token, it is kept there, and whole documents are compared.
     """
     whole, of_tokens = core.options.DOCUMENT, core.text_sketch.UNITS
     given = sketch.get("unit", whole)
@@ -407,7 +406,7 @@ def taken_unit(sketch: sketch_options.Given, min_words: int | None) -> simdb.Uni
 
 
 def _check_parts(reading: files.SourceOptions, kept: KeptOutput) -> None:
-    """Raise OptionError for what has no meaning for parts of documents."""
+    """Raise OptionError for options that have no meaning for parts of documents."""
     core.fields.checked_field("--text-field", reading.text_field, "--unit")
     if kept.has_paths:
         raise OptionError(
@@ -420,7 +419,7 @@ def _check_parts(reading: files.SourceOptions, kept: KeptOutput) -> None:
 def _opened_against(
     given: GivenRun, sketch: sketch_options.Given, progress: Progress, allow: Collection[str]
 ) -> Iterator[tuple[jobs.Reference | None, Intake | None]]:
-    """Yield what --against names, open until the input is compared, and how files are read."""
+    """Yield the open reference of --against and the intake of its files, or None for each."""
     against, reading = given.against, given.reading
     if not against:
         yield None, None
@@ -444,7 +443,7 @@ def _opened_against(
                 intake.expect(hashes.options)
                 found = intake.readable(found, hashes, own.on_error)
             yield from found
-            files.AMOUNT.begin()  # of what is read next
+            files.AMOUNT.begin()  # for the sources, which are read next
 
         expected = files.AMOUNT.expected_documents(against)
         yield jobs.FileReference(batches(), origins, expected, against), intake
@@ -458,7 +457,7 @@ def _known(
     progress: Progress,
     database: simdb.Database,
 ) -> texts.TextsOfIds | None:
-    """Return what finds the texts of documents in a database: those of --texts, or its own."""
+    """Return the function that finds texts of a database: in --texts, or in itself."""
     found = texts.own_texts(database) if older is None else older.texts
     if older is not None:
         texts.read_into(older, sources, reading, database.options.sketch, progress)
@@ -472,7 +471,7 @@ def _options(
     reference: jobs.Reference | None,
     known: Callable[[simdb.Database], Any],
 ) -> simdb.Options:
-    """Return the options of the database of --against, or those given."""
+    """Return the options of the database of --against, or of the command line."""
     if not isinstance(reference, jobs.DatabaseReference):
         return simdb.Options(sketch=sketch_options.make_sketch(sketch))
     sketch_options.check_given(sketch, reference.held.options.sketch, reference.held.path)
@@ -489,30 +488,30 @@ def _batches(
     *,
     has_parts: bool,
 ) -> Iterator[files.Batch]:
-    """Return the documents, without those that a function of the sketch refuses."""
+    """Return the documents, except the ones that the sketcher refuses."""
     notes_short = not has_parts and is_default(options, given.similarity, given.distance)
     if sketcher is not None:
         intake.expect(options.sketch)
     batches = intake.batches(options.sketch, notes_short=notes_short)
-    # A function can refuse any text, and a text can be no hash.
+    # A tokeniser function can refuse any text, and a text need not be a hash.
     if (options.sketch.tokeniser or options.is_hashes) and sketcher is not None:
         return intake.readable(batches, sketcher, reading.on_error)
     return batches
 
 
 def _watch(progress: Progress, pairs: int) -> None:
-    """Show how many pairs were compared so far."""
+    """Show the number of pairs compared so far."""
     progress.show(f"{pairs:,} pairs compared")
 
 
 def _begin(progress: Progress, stage: str, way: str = "") -> None:
-    """Begin a stage; `way`: how the one before was done."""
+    """Begin a stage; `way`: how the stage before was done."""
     progress.timings.note = way
     progress.begin(stage)
 
 
 def _notes(outcome: jobs.Outcome, keep: str, documents: int) -> Iterator[str | None]:
-    """Yield lines about the run, None for each that has nothing to say."""
+    """Yield notes about the run, or None in place of a note."""
     yield outcome.largest_note()
     yield verification_note(outcome.verification)
     if keep != core.keeping.FIRST and outcome.earlier:
@@ -537,7 +536,7 @@ def _notes(outcome: jobs.Outcome, keep: str, documents: int) -> Iterator[str | N
 
 
 def _counts(outcome: jobs.Outcome, intake: Intake, has_database: bool) -> list[str]:
-    """Return the counts of a run in words; `has_database`: with one of --db."""
+    """Return the counts of a run in words; `has_database`: the run has --db."""
     found, parts = [quantity(intake.documents, "document")], outcome.parts
     if parts is not None:
         changed, left_out = int((parts.dropped > 0).sum()), len(parts.dropped) - outcome.stored

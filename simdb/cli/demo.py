@@ -85,6 +85,6 @@ def python_files() -> Iterator[files.Record]:
         others = [os.path.realpath(sysconfig.get_path(each)) for each in FOLDERS.values()]
         passed = set(others) - {os.path.realpath(folder)}
         for record in files.read_folder(folder, files.SourceOptions(), passed, ending=".py"):
-            # Problems are left out: some files of the standard tests are invalid on purpose.
+            # Problems are skipped: some files of the standard tests are invalid on purpose.
             if isinstance(record, files.Record):
                 yield replace(record, id=f"{name}/{os.path.relpath(str(record.id), folder)}")

@@ -1,4 +1,4 @@
-"""Commands get, cluster and delete: about stored documents that are named by their ids."""
+"""Commands get, cluster and delete: show or delete stored documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN_IDS = 20
 
 
 def get(db: str, ids: list[str], *, int_ids: bool = False) -> None:
-    """Show the fingerprint and metadata of stored documents, and their texts if it has them."""
+    """Show the fingerprint and metadata of stored documents, and their texts if they have any."""
     is_missing = False
     with open_either(db) as database, one_state(database) as snapshot:
         for id in given_ids(ids, int_ids):
@@ -66,7 +66,7 @@ def delete(
 
 
 def _document_time(snapshot: simdb.Snapshot | simdb.ShardedDatabase, id: str | int) -> files.Row:
-    """Return when a document was inserted or last seen, in UTC; shards do not tell."""
+    """Return the time, in UTC, of insertion or last sight of a document; none for shards."""
     if not isinstance(snapshot, simdb.Snapshot):
         return {}
     (time,) = snapshot.times_many([id])
@@ -109,6 +109,6 @@ def read_ids(path: str) -> list[str]:
     Raises InputError if it cannot be read as text.
     """
     text = files.read_file(path, "utf-8-sig", "strict", is_document=False)
-    # Other separators of lines, which splitlines knows, can be part of an id.
+    # Other line separators, at which splitlines would split, can be part of an id.
     lines = (line.removesuffix("\r") for line in text.split("\n"))
     return [line for line in lines if line]

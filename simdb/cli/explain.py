@@ -26,7 +26,7 @@ VERDICT_FIELDS = (
 )  # fmt: skip
 MINHASH_FIELDS = ("agreeing", "permutations")
 WIDTH = 100  # of a paragraph, in characters
-# How words that only one text has are marked, and what is left out.
+# Marks around words in both texts, in only one of them, and in place of omitted words.
 MARKS = {
     "same": ("", ""), "removed": ("[-", "-]"), "added": ("{+", "+}"), "gap": ("", " ... "),
 }  # fmt: skip
@@ -88,7 +88,7 @@ def _explained(
 
 
 def _settled(names: list[str], document: str | None) -> tuple[str | None, list[str]]:
-    """Return the database, None for two files, and the names of the documents; OptionError."""
+    """Return the database, None for two files, and the names of the two documents."""
     is_database = os.path.lexists(os.path.join(names[0], storage.DATA_FILE))
     if len(names) <= 2 and document is None and not is_database:
         if len(names) != 2 or names == [files.STANDARD_INPUT, files.STANDARD_INPUT]:
@@ -192,7 +192,7 @@ def _probe_in_words(probe: simdb.Probe | None) -> str | None:
 
 
 def _counts(explanation: simdb.Explanation) -> files.Row:
-    """Return how many features are only left, only right, weighted differently, or shared."""
+    """Return the numbers of features only left, only right, weighted differently and shared."""
     features = explanation.features
     if features is None:
         return {}

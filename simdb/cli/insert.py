@@ -47,7 +47,7 @@ def insert(
         found = given_text(id, reading.read_as(text), inputs.int_ids)
 
     def try_out(database: simdb.Database) -> None:
-        """Match no documents, so that wrong options are found before anything is read."""
+        """Check the options by a query without documents, before anything is read."""
         check_given(sketch, database.options.sketch, db)
         if match is not None:
             database.query_many([], **criterion)
@@ -118,7 +118,7 @@ def _insert_batch(
 
 
 def _metadata(batch: files.Batch) -> list[Any] | None:
-    """Return the other fields of each document, None if it has none; None if not asked for."""
+    """Return the other fields of each document, None if it has none; None if not read."""
     return None if batch.fields is None else [fields or None for fields in batch.fields]
 
 
@@ -133,7 +133,7 @@ def _insert_matched(
 ) -> Iterator[files.Row]:
     """Look up and insert all records; then return a row for each match.
 
-    `refuse` is called with each document that cannot be stored.  The texts wait in a spool, since
+    `refuse` is called with each document that cannot be stored.  The texts are in a spool, since
     the look-up and the insertion each read all of them.
     """
     ids: dict[core.arrays.Id, None] = {}
@@ -161,7 +161,7 @@ def _insert_matched(
 
 
 def _check_matching(match: MatchName | None, criterion: dict[str, Any], on_conflict: str) -> None:
-    """Raise OptionError for options that need --match, or do not go with it."""
+    """Raise OptionError for options that need --match, or exclude it."""
     if match is None:
         for name, value in criterion.items():
             if value is not None:

@@ -1,4 +1,4 @@
-"""Commands stats, check and doctor: numbers about a database, its damage, and advice."""
+"""Commands stats, check and doctor: show numbers about a database, damage and advice."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AGES = (
     (365 * 86_400, "year"), (30 * 86_400, "month"), (86_400, "day"), (3_600, "hour"),
     (60, "minute"), (1, "second"),
 )  # fmt: skip
-# Of each field, so many values that most documents have.
+# Values shown per field, the most frequent ones.
 SHOWN_VALUES = 20
 ADVICE_COLUMNS = ("topic", "message", "reason", "remedy")
 
@@ -86,7 +86,7 @@ def _summary(numbers: simdb.Statistics, options: simdb.Options) -> Iterator[tupl
 
 
 def _biggest(fields: core.reports.FieldCounts) -> files.Row:
-    """Return the values of fields that most documents have: lists, or texts for people."""
+    """Return the most frequent values of fields: lists, or texts for people."""
     biggest = {name: counts[:SHOWN_VALUES] for name, counts in fields.items()}
     if not is_table():
         return biggest
@@ -119,7 +119,7 @@ def _size(numbers: simdb.Statistics) -> str:
 
 
 def _times(path: str) -> Iterator[tuple[str, str]]:
-    """Yield when the database was created at this place, and when it was last written."""
+    """Yield the times when the database was created at this place, and last written."""
     now = time.time()
     created, written = storage.file_times(path)
     if created is not None:
@@ -128,7 +128,7 @@ def _times(path: str) -> Iterator[tuple[str, str]]:
 
 
 def _document_times(numbers: simdb.Statistics, options: simdb.Options) -> Iterator[tuple[str, str]]:
-    """Yield when the documents were inserted or last seen, if the database keeps their times."""
+    """Yield the first and last time of insertion or sight of documents, if these are kept."""
     first, last = numbers.oldest_time, numbers.newest_time
     if first is not None and last is not None:
         now = time.time()
@@ -170,7 +170,7 @@ def _readers(numbers: simdb.Statistics) -> str:
 
 
 def _to_do(advice: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield what to do, one field for each advice."""
+    """Yield the advice on what to do, one field for each."""
     if not advice:
         yield "to do", "nothing; simdb check looks for damage"
     for at, each in enumerate(advice):
@@ -184,7 +184,7 @@ def time_and_age(moment: float, now: float) -> str:
 
 
 def age_in_words(seconds: float) -> str:
-    """Return how long ago something was, in the largest unit of which it has one."""
+    """Return an age in words, in the largest unit that it reaches."""
     for length, unit in AGES:
         count = int(seconds / length)
         if count >= 1:

@@ -1,7 +1,7 @@
-"""Commands clusters and pairs: the stored documents that match each other, shown or written.
+"""Commands clusters and pairs: show or write the stored documents that match each other.
 
-The end of the name of a file says its format: Parquet, Arrow, JSON lines, CSV or TSV.  The file
-gets its name when it is complete.
+The ending of the name of a file determines its format: Parquet, Arrow, JSON lines, CSV or TSV.  The
+file gets its name when it is complete.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from simdb.cli.output.render import in_words, print_note, rounded, verification_
 from simdb.core.choices import PolicyName, VerifyName
 from simdb.core.values import dataclass
 
-# The columns of a table on a terminal, those with --show behind them, and of a file.
+# Columns of a table on a terminal, columns that --show appends, and columns of a file.
 CLUSTERS = ("representative", "size", "ids"), ("texts",), ("id", "representative", "cluster")
 MEASURED = ("left", "right", "distance", "similarity")
 CONTAINED = (*MEASURED, "containment")
@@ -31,7 +31,7 @@ PAIR_TEXTS = ("left_text", "right_text")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredOptions(option_groups.SearchOptions):
-    """Which stored documents match, what of them is shown, and where that goes."""
+    """The options about matching stored documents, their texts and the output."""
 
     where: list[str] | None = None
     output: str | None = None
@@ -42,7 +42,7 @@ class StoredOptions(option_groups.SearchOptions):
     bits: int | None = None
 
     def check(self, db: str) -> None:
-        """Raise OptionError for --show to a file, or a file whose name says no format."""
+        """Raise OptionError for --show with --output, or an unknown ending of the output."""
         if self.show is not None and self.output is not None:
             raise simdb.OptionError(
                 "--show does not apply to --output, whose rows have no texts; leave out one of the"
@@ -53,7 +53,7 @@ class StoredOptions(option_groups.SearchOptions):
             files.output_format(self.output, "--output")
 
     def check_texts(self, options: simdb.Options) -> None:
-        """Raise OptionError for --show, or texts that decide, where there are none."""
+        """Raise OptionError if --show or --verify needs texts, and there are none."""
         known = (None, "estimate", "exact") if options.features else (None, "estimate")
         needs = "--show N" if self.show is not None else f"--verify {self.verify}"
         is_needed = self.show is not None or self.verify not in known
@@ -65,12 +65,12 @@ class StoredOptions(option_groups.SearchOptions):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments of a verb that say the same, but for the texts."""
+        """The options as arguments of a verb, except for the texts."""
         where = None if self.where is None else option_groups.given_condition(self.where)
         return {**self.criterion, "where": where}
 
     def deciding(self, texts: TextsOfIds | None) -> dict[str, Any]:
-        """Return the arguments of a verb that let the texts decide, unless they are only shown."""
+        """Return the arguments of a verb that let texts verify matches, not only be shown."""
         by_distance = self.distance is not None and self.similarity is None
         if self.verify is None and (texts is None or by_distance):
             return {}
@@ -132,7 +132,7 @@ def pairs(
 def _opened(
     db: str, wanted: StoredOptions, inputs: option_groups.ReadingOptions
 ) -> Iterator[tuple[simdb.Database | simdb.ShardedDatabase, TextsOfIds | None]]:
-    """Yield the database, and what finds the texts of --texts, after a look at the options."""
+    """Check the options; yield the database, and the function that finds texts of --texts."""
     wanted.check(db)
     with open_either(db) as database:
         sketch = database.options.sketch
@@ -160,7 +160,7 @@ def _list(
     rows: Iterable[files.Row],
     texts: TextsOfIds | None,
 ) -> bool:
-    """Write what was found to --output, or show its rows; return whether there is any."""
+    """Write the findings to --output, or show their rows; return whether there are any."""
     shown, of_texts, in_file = columns
     if wanted.output is not None:
         has_found = _export(found, wanted.output, in_file, text_ids=wanted.text_ids)

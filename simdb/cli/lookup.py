@@ -1,7 +1,7 @@
 """Command lookup: shows which of many documents a database has already; stores nothing.
 
-The documents can be split into two outputs, by whether something matches.  Both are whole, or,
-after an error, as they were.
+The documents can be split into two outputs, by whether they have a match.  Both are complete or,
+after an error, unchanged.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ KINDS = "a .jsonl, .csv, .tsv or .parquet file, also with .gz or .zst, or FOLDER
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupOptions(option_groups.SearchOptions):
-    """What `simdb lookup` looks for."""
+    """The options of `simdb lookup` about the search."""
 
     every: Annotated[bool, "--all"] = False
     where: list[str] | None = None
     nearest: Positive | None = None  # fmt: skip
 
     def check(self) -> None:
-        """Raise OptionError for options that --nearest does not have."""
+        """Raise OptionError for options that do not apply to --nearest."""
         others = {
             "--similarity": self.similarity, "--distance": self.distance, "--search": self.search,
             "--all": self.every or None,
@@ -51,7 +51,7 @@ class LookupOptions(option_groups.SearchOptions):
         texts: Sequence[Any],
         on_error: OnError = RAISE,
     ) -> simdb.Matches:
-        """Return what a database, or a snapshot of one, has for each of some texts."""
+        """Return the matches of texts in a database or a snapshot of one."""
         where = option_groups.given_where(self.where, held.options.fields)
         if self.nearest is not None:
             return held.nearest_many(
@@ -84,7 +84,7 @@ class LookupOutputs:
     def check(self, nearest: int | None) -> files.Format | None:
         """Return the format of the rows, None if they are not written.
 
-        Raises OptionError for outputs that --nearest does not have.
+        Raises OptionError for outputs that do not apply to --nearest.
         """
         if nearest is not None and (self.new, self.found) != (None, None):
             raise simdb.OptionError(
@@ -156,21 +156,21 @@ def _columns(show: int | None) -> tuple[str, ...]:
 
 
 class LookupSplit:
-    """The documents that are looked up, on their way to the outputs."""
+    """The documents that are looked up, to be split into the outputs."""
 
     def __init__(
         self, outputs: Mapping[bool, files.SurvivorOutput], lines: files.LinesAgain,
         found: core.memory.Blocks,
     ) -> None:  # fmt: skip
-        """Fill the outputs of documents by whether they have a match, of which there can be none.
+        """Split documents by whether they have a match; each of the two outputs may be missing.
 
-        `lines` takes where documents lie, `found` whether they have a match.
+        `lines` takes the places of documents, `found` whether they have a match.
         """
         self._outputs, self._lines, self._found = outputs, lines, found
         found.add(core.arrays.flags_at((), 0))
 
     def add(self, batch: files.Batch, is_found: core.dtypes.Bools) -> None:
-        """Take documents, and which of them have a match."""
+        """Add documents; `is_found`: whether each of them has a match."""
         if self._outputs:
             self._lines.add(batch)
             self._found.add(is_found)
@@ -186,7 +186,7 @@ class LookupSplit:
             intake.check(survivors, kept=kept, others=len(is_found) - kept)
 
     def notes(self) -> list[str | None]:
-        """Return a line for each output without documents, None for each other one."""
+        """Return a line for each output, None for an output that has documents."""
         reasons = {True: "nothing matches", False: "every document has a match"}
         return [each.target.note(reasons[is_found]) for is_found, each in self._outputs.items()]
 
@@ -197,9 +197,9 @@ def _beside(
     batch: files.Batch,
     found: Sequence[tuple[int, simdb.Match]],
 ) -> list[files.Row]:
-    """Return the fields with texts for each match, given by the position of its document.
+    """Return the fields with texts for each match, given with the position of its document.
 
-    `show`: so many characters of each, None for no texts; `earlier`: those of stored documents.
+    `show`: characters per text; None for no texts.  `earlier` finds texts of stored documents.
     """
     if show is None:
         return [{} for _ in found]
@@ -219,10 +219,10 @@ def split_into(
     reading: files.SourceOptions,
     staying: files.Staying,
 ) -> Iterator[tuple[LookupSplit, files.SourceOptions]]:
-    """Yield what splits the documents of `sources`, and how to read these for it.
+    """Yield a split for the documents of `sources`, and the options to read them with.
 
     Raises OptionError for an output that the sources do not fit, or that would replace a file that
-    stays as it is.
+    must stay.
     """
     new, found = (
         KeptOutput.of(path, sources, staying, reading) for path in (given.new, given.found)
@@ -250,7 +250,7 @@ def _look_up(
     documents: LookupSplit,
     on_error: str,
 ) -> int:
-    """Put a row for each match into `rows`; return how many documents have a match."""
+    """Put a row for each match into `rows`; return the number of documents with a match."""
     count = 0
     notes_short = wanted.nearest is None and is_default(
         database.options, wanted.similarity, wanted.distance

@@ -12,7 +12,7 @@ TIMEOUT = 30.0
 
 
 def mcp(db: str, *, read_only: bool = False, where: list[str] | None = None) -> None:
-    """Serve the notes of a database to an agent, and make the database if there is none."""
+    """Serve the notes of a database to an agent; create the database if there is none."""
     need = "simdb mcp needs the package mcp: pip install mcp"
     door = core.checks.installed("simdb.compat.mcp", need)
     fields = tuple(each.partition("=")[0] for each in where or ())
@@ -26,7 +26,7 @@ def mcp(db: str, *, read_only: bool = False, where: list[str] | None = None) -> 
 
 
 def _opened(path: str, read_only: bool, fields: tuple[str, ...]) -> simdb.Database:
-    """Open a database; a new one is for short notes, with `fields` in their metadata."""
+    """Open a database, or create one for short notes with `fields` in their metadata."""
     if read_only:
         return simdb.open(path, "r")
     try:

@@ -1,4 +1,4 @@
-"""Commands plan and create: how queries would be answered, why and at what cost; a new database.
+"""Commands plan and create: explain how queries would be done, and create a database.
 
 `plan` without a database tries the options that `create` takes.
 """
@@ -41,7 +41,7 @@ class TableOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedOptions(TableOptions):
-    """The options of a database that `simdb plan` imagines."""
+    """The options of a database that `simdb plan` assumes."""
 
     header_offset: int | None = None
 
@@ -170,7 +170,7 @@ def _smallest_row(plan: simdb.Plan) -> files.Row:
 
 
 def _speed(seconds: float) -> dict[str, Any]:
-    """Return the time of a query and the queries per second of one core; None at no cost."""
+    """Return the time of a query and the queries per second of one core; None for no time."""
     return {
         "microseconds": round(seconds * render.MICROSECONDS, 4),
         "queries_per_second": round(1 / seconds) if seconds > 0 else None,
@@ -178,7 +178,7 @@ def _speed(seconds: float) -> dict[str, Any]:
 
 
 def _stored_weights(volatility: bool | None, sketch: sketch_options.Given) -> dict[str, bool]:
-    """Return the setting of a sketch that --volatility or --no-weights means, if it was given."""
+    """Return the sketch setting of --volatility or --no-weights; empty if not given."""
     if volatility is None:
         return {}
     for other in (sketch_options.MINHASH, sketch_options.BITS):

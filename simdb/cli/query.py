@@ -18,7 +18,7 @@ from simdb.core.values import dataclass, replace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryOptions(option_groups.SearchOptions):
-    """What `simdb query` looks for."""
+    """The options of `simdb query` about the search."""
 
     limit: int | None = None
     nearest: int | None = None
@@ -32,7 +32,7 @@ class QueryOptions(option_groups.SearchOptions):
         return ("id", "distance", "similarity", *["containment"] * (self.contained is not None))
 
     def check(self) -> None:
-        """Raise OptionError if an option is given that --nearest does not have."""
+        """Raise OptionError for options that do not apply together."""
         names = ("similarity", "distance", "search", "limit", "contained", "texts")
         option_groups.check_nearest(
             self.nearest, {f"--{name}": getattr(self, name) for name in names}
@@ -48,7 +48,7 @@ class QueryOptions(option_groups.SearchOptions):
         errors: Any,
         texts: Any,
     ) -> list[simdb.Match]:
-        """Return what a database has for a document, or for a stored one."""
+        """Return the matches in a database of a document, or of a stored one."""
         where = option_groups.given_where(self.where, database.options.fields)
         if self.nearest is not None:
             return database.nearest(

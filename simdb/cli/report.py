@@ -55,13 +55,13 @@ def report(
 
 
 def chosen_texts(intake: Intake, wanted: Collection[core.arrays.Id]) -> dict[core.arrays.Id, str]:
-    """Return the texts of the ids that are `wanted`, as far as the sources have them.
+    """Return the texts of the `wanted` ids that are in the sources.
 
     A later text of an id replaces an earlier one.
     """
     chosen = frozenset(wanted)
     found: dict[core.arrays.Id, str] = {}
-    # Texts are only shown, so there is nothing to say about mark-up.
+    # Texts are only shown, so no hint about mark-up is needed.
     for batch in intake.batches(simdb.Simhash(markup="html")):
         for at, id in enumerate(batch.ids):
             if id in chosen:

@@ -1,7 +1,7 @@
-"""Commands idf, calibrate and fingerprint: how sketches weigh, how they differ, and how they look.
+"""Commands idf, calibrate and fingerprint: compute weights, measure sketches and show them.
 
-`idf` computes the weights of features; `calibrate` how the sketches of similar documents differ,
-and how fast this machine is.
+`idf` computes the weights of features.  `calibrate` measures how the sketches of similar documents
+differ, and how fast this machine is.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _print_calibration(database: simdb.Database, made: Any) -> None:
 
 
 def _curve(database: simdb.Database) -> Iterator[files.Row]:
-    """Yield a row for each recall in one table and in all; None where no threshold reaches it."""
+    """Yield a row for each recall in one table and in all; None if no threshold reaches it."""
     every = database.options.table_count
     for recall in RECALLS:
         plan = database.plan(similarity=database.options.similarity, recall=recall)
@@ -192,7 +192,7 @@ def _in_words(row: files.Row) -> files.Row:
 def _fingerprint_rows(
     intake: Intake, sketcher: sketching.Sketcher, *, bits: int, errors: str
 ) -> Iterator[files.Row]:
-    """Yield a row for each document, with as many volatile bits as `bits` says."""
+    """Yield a row for each document, with its most volatile `bits`."""
     for batch in intake.batches(sketcher.options):
         weights, counts = sketcher.weigh(batch.texts, errors=errors)
         fingerprints, _ = core.kernel.quantise(weights.copy())

@@ -1,4 +1,4 @@
-"""Command spark: the main job on Spark, from files to files."""
+"""Command spark: removes near-duplicates from files with Spark."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ClusterOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowOptions:
-    """The options about rows: what is alike, and which of them stays."""
+    """The options about rows: which ones match, and which of them is kept."""
 
     similarity: float | None = None
     distance: int | None = None
@@ -72,7 +72,7 @@ def dedup(
     cluster: ClusterOptions,
     chosen: SketchOptions,
 ) -> None:
-    """Write the rows of a table without near-duplicates, and what was removed and why, by Spark."""
+    """Write a table without near-duplicates, and the removed rows with reasons, by Spark."""
     settings, made = cluster.settings, make_sketch(chosen.given(rows.bits))
     core.keeping.parse(rows.keep, "--keep")
     _check_apart({"IN": source, "OUT": target, "--removed": removed})
@@ -112,7 +112,7 @@ def dedup(
 
 
 def _left_out(kept: Any, source: str) -> tuple[int, list[str]]:
-    """Return how many rows could not be read, and a line for each of the first."""
+    """Return the number of rows that could not be read, and lines about the first ones."""
     skipped = getattr(kept, "skipped", None)
     if skipped is None:
         return 0, []
@@ -122,7 +122,7 @@ def _left_out(kept: Any, source: str) -> tuple[int, list[str]]:
 
 
 def _check_apart(places: Mapping[str, str | None]) -> None:
-    """Raise OptionError if a place is another one, or lies in it, by their names."""
+    """Raise OptionError if a place is the same as another or lies in it, by its name."""
     given = [(name, os.path.normpath(path)) for name, path in places.items() if path is not None]
     for (name, path), (other, place) in permutations(given, 2):
         if path == place or path.startswith(os.path.join(place, "")):
@@ -130,7 +130,7 @@ def _check_apart(places: Mapping[str, str | None]) -> None:
 
 
 def _format(path: str) -> str:
-    """Return how a path is read or written."""
+    """Return the format in which a path is read or written."""
     name = path.rstrip("/").lower()
     for end in PACKED_ENDS:
         name = name.removesuffix(end)

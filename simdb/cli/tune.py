@@ -31,10 +31,10 @@ class JudgedPair(NamedTuple):
 
 
 def read_judged_pairs(path: str) -> list[JudgedPair]:
-    """Read pairs from a file: .csv, .jsonl or .ndjson, any other name is tab-separated.
+    """Read pairs from a .csv, .jsonl or .ndjson file; any other file is tab-separated.
 
-    A first line whose label is none is a heading.  A line of JSON is an array, or an object with
-    the fields left, right and label.  Raises InputError, with the line, for what is no pair.
+    A first line without a valid label is a heading.  A line of JSON is an array, or an object with
+    the fields left, right and label.  Raises InputError, with the line, for an invalid pair.
     """
     text = files.read_file(path, core.decoding.known_encoding("utf-8"), "strict")
     name = path.lower()
@@ -108,7 +108,7 @@ def tune(
 
 
 def _read(intake: Intake, wanted: Collection[str], seed: int) -> tuple[list[str], dict[str, str]]:
-    """Read all documents; return at most `FITTED_TEXTS` at random, and those with `wanted` ids."""
+    """Read all documents; return up to `FITTED_TEXTS` random texts, and texts of `wanted` ids."""
     drawn, named = sketching.DrawnTexts(sketching.FITTED_TEXTS, seed), {}
     # The sketch decides only about a hint on mark-up, which this command gives in its own words.
     for batch in intake.batches(simdb.Simhash(markup="html")):

@@ -1,4 +1,4 @@
-"""Commands compact, rebuild, copy, merge, dump, load, upgrade, import-datasketch: upkeep."""
+"""Commands compact, rebuild, copy, merge and more: repair, copy, move and convert databases."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def compact(db: str) -> None:
 
 
 def rebuild(db: str, *, drop_damaged: bool = False, polytopes: int | None = None) -> None:
-    """Repair a database: make all its tables again from the stored documents."""
+    """Repair a database: rebuild all its tables from the stored documents."""
     with suppress(simdb.CorruptError, simdb.FormatError):
-        open_idle(db).close()  # after all who are writing to it now
+        open_idle(db).close()  # waits for present writers
     report = simdb.rebuild(db, drop_damaged=drop_damaged, polytopes=polytopes)
     row = asdict(report)
     if is_table():
@@ -106,7 +106,7 @@ def load(db: str, source: Annotated[str, "FILE"]) -> None:
 
 
 def upgrade(db: str, *, python: str | None = None) -> None:
-    """Make a database anew in the form of this version; the old one is kept beside it."""
+    """Convert a database to the format of this version; the old one is kept next to it."""
     with Progress("upgrading") as progress:
         old = simdb.upgrade(db, python=python, progress=progress.documents)
     print_one({"path": db, "old": old, "bytes": os.path.getsize(os.path.join(db, "data.mdb"))})

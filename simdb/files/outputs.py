@@ -10,11 +10,11 @@ if its replacement has no rows, so that a run without results never destroys ear
 source is kept if some of it was skipped, since the skipped part is nowhere else.  Kept files are
 never overwritten: the next name ends in `.before.2`.
 
-Zstandard and gzip are compressed piece by piece, so memory is bounded.  `compression.zstd` of
-Python 3.14, or the package zstandard, does the former, since pyarrow would use one thread only.  A
-gzip file is a sequence of members, compressed independently, which every
-program reads as one file.  The members do not depend on the number of threads and contain neither
-name nor time, so equal content makes equal files.
+Output is compressed piece by piece, so memory is bounded.  For Zstandard, pyarrow would use one
+thread only, so `compression.zstd` of Python 3.14 or the package zstandard is used.  A gzip file is
+a sequence of members, compressed independently, which every program reads as one file.  The members
+do not depend on the number of threads and contain neither name nor time, so equal content makes
+equal files.
 """
 
 import glob
@@ -471,7 +471,7 @@ class Outputs:
 
     @contextmanager
     def _said(self, target: Target) -> Iterator[None]:
-        """Turn a disk error into one that names the target."""
+        """Name the target in a disk error."""
         try:
             yield
         except BrokenPipeError:

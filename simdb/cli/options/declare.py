@@ -1,26 +1,26 @@
-"""Declarations: commands of click, made of the signatures of functions and the texts in `help.txt`.
+"""Declarations: makes commands of click from signatures of functions and texts in `help.txt`.
 
-A command is a function.  Its parameters before the star are arguments, and those behind it options:
+A command is a function.  Its parameters before the star are arguments, the others options:
 
     def show(db: str, *, limit: Positive | None = None) -> None: ...
 
 `command_of(show)` is the command of click.  Its text in `help.txt` ends with indented lines, which
-describe parameters: names, the word for its value and the help.
+describe parameters: the names, the word for the value and the help.
 
         --limit N: Show only this many.
 
-Notes behind these lines stand at the end of the help.
-Parameters without a line have that of the section `shared`.  A parameter that is called otherwise
-on the command line says so: `source: Annotated[str, "FILE"]`.
+Notes after these lines appear at the end of the help.  A parameter without a line has the line of
+the section `shared`.  A parameter with another name on the command line states that name:
+`source: Annotated[str, "FILE"]`.
 
-The types are str, int, float, bool, a Literal, a tuple and a list of one of them, and each with the
-type of click: `Annotated[int, IntRange(1)]`; also with None.  A list takes many values, as an
-option each word up to the next option if the line says `NAME...`.  A bool is a flag.  A parameter
-whose type is a dataclass stands for options, one for each field.
+The types are str, int, float, bool, a Literal, a tuple, and a list of one of these.  Each can have
+a type of click, as in `Annotated[int, IntRange(1)]`, and can include None.  A bool is a flag.  A
+list takes several values: its option is repeated or, if the line says `NAME...`, takes each word up
+to the next option.  A parameter whose type is a dataclass stands for one option per field.
 
-The help of a command shows its options in groups.  In the section `groups`, each line has a title
-and its options; in the section `daily`, the name of a command and the options that its help shows
-first.  A command without such a line has all options in one group, but for those of its sketch.
+The help of a command shows its options in groups.  Each line of the section `groups` has a title
+and the options of a group.  Each line of the section `daily` has a command and the options that its
+help shows first.  A command without a line there has one group for its sketch and one for the rest.
 """
 
 import inspect
@@ -44,18 +44,18 @@ from simdb.core.foreign import own_word
 Natural = Annotated[int, click.IntRange(0)]
 Positive = Annotated[int, click.IntRange(1)]
 BitCount = Annotated[int, click.IntRange(0, 64)]
-OPTIONAL = "[N]"  # the word for a number that can be left out, which then is 0
+OPTIONAL = "[N]"  # the word for an optional number, which is 0 if omitted
 
 ARGUMENTS, OPTIONS, SKETCH = "Arguments", "Options", "Sketch"
 MANY = "..."
-# What the metavar of an argument or an option says about its value.
+# Words for values that are folders or files, and values of options that the shell can complete.
 FOLDERS = ("DB", "TARGET")
 FILES = ("FILE", "PAGE", "SOURCE", "SOURCE...", "OUT2", "PICKLE", "[DB] A B")
 CHOICES = {
     "--search": get_args(MethodName),
     "--keep": ("first", "last", "longest", "shortest", "max:", "min:"),
 }
-NO_BREAK = "\u2011"  # a hyphen at which click cuts no line
+NO_BREAK = "\u2011"  # a hyphen at which click breaks no line
 LINE = re.compile(r"^    (\S.*?): (.+(?:\n {8}.+)*)", re.M)
 
 
@@ -68,12 +68,12 @@ class Line(NamedTuple):
 
 
 class Command(click.Command):
-    """A command of click whose help has sections, and that knows foreign options."""
+    """A command of click whose help has sections, and which knows options of other tools."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words of the command line; an error says our name of an option.
+        """Parse the command line; for an option of another tool, the error names our option.
 
-        An option that takes one value is given once.
+        Raises UsageError if an option that takes one value appears twice.
         """
         options = [each for each in self.params if isinstance(each, CommandOption)]
         flags = {flag for each in options for flag in each.opts}
@@ -111,32 +111,32 @@ class Command(click.Command):
 
 
 class CommandArgument(click.Argument):
-    """An argument of click that has a help text."""
+    """An argument of click with a help text."""
 
     panel = ARGUMENTS
 
     def __init__(self, *given: Any, text: str, **settings: Any) -> None:
-        """Make the argument of click; only its newest versions know such a text."""
+        """Make the argument; only the newest versions of click know such a text."""
         super().__init__(*given, shell_complete=completed, **settings)
         self.text = text
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
-        """Return the word for the argument, and its help."""
+        """Return the word for the argument and its help."""
         return word_of(self), self.text
 
 
 class CommandOption(click.Option):
-    """An option of click that knows the section of the help in which it is shown."""
+    """An option of click with the section of the help that shows it."""
 
     panel = OPTIONS
 
     def __init__(self, *given: Any, takes_all: bool, **settings: Any) -> None:
-        """Make the option of click; `takes_all`: each word up to the next option is a value."""
+        """Make the option; `takes_all`: each word up to the next option is a value."""
         super().__init__(*given, shell_complete=completed, **settings)
         self.takes_all = takes_all
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        """Return the value; UsageError for one that was meant as an option."""
+        """Return the value; UsageError if it is an option."""
         flags = {flag for each in ctx.command.params for flag in each.opts}
         is_place = self.metavar in FOLDERS + FILES
         for each in value if isinstance(value, list | tuple) else [value]:
@@ -166,7 +166,7 @@ def completed(
 ) -> list[CompletionItem]:
     """Return the values that can complete an argument or an option.
 
-    For a path this is only its kind: the shell itself lists files and folders.
+    For a path, only its kind is returned: the shell itself lists files and folders.
     """
     if isinstance(parameter.type, click.Choice):
         return parameter.type.shell_complete(context, parameter, incomplete)
@@ -178,13 +178,13 @@ def completed(
 
 
 def word_of(parameter: click.Parameter) -> str:
-    """Return the word for a value, without the brackets of an argument that can be left out."""
+    """Return the word for a value, without the brackets of an optional argument."""
     word = parameter.metavar or ""
     return word if parameter.required else word.removeprefix("[").removesuffix("]")
 
 
 def with_numbers(words: Sequence[str], numbered: Collection[str]) -> list[str]:
-    """Return the words of a command line with 0 for each `numbered` option without a number."""
+    """Return the words of a command line with 0 after each `numbered` option without a number."""
     found: list[str] = []
     for word, following in pairwise([*words, ""]):
         found += [word, "0"] if word in numbered and not following.isdecimal() else [word]
@@ -210,9 +210,9 @@ def spread(words: Sequence[str], greedy: Collection[str]) -> list[str]:
 def command_of(
     function: Callable[..., None], name: str | None = None, *, has_json: bool = True
 ) -> click.Command:
-    """Return the command that the signature of a function and the texts under its name declare.
+    """Return the command that a signature and the texts under the function's name declare.
 
-    `has_json`: it prints rows, and so has --json, which `render.wants_json` reads.
+    `has_json`: the command prints rows, so it has --json, which `render.wants_json` reads.
     """
     name = name or function.__name__.replace("_", "-")
     text, own, notes = described(name)
@@ -246,7 +246,7 @@ def command_of(
 
 
 def described(name: str) -> tuple[str, dict[str, Line], str]:
-    """Return the text of a section, its lines by the name of the parameter, and its notes."""
+    """Return the text of a section, its lines by parameter, and its notes."""
     section, lines = HELP.get(name, ""), {}
     for head, text in LINE.findall(section):
         words = head.split()
@@ -278,7 +278,7 @@ def _call(
 
 
 def _type_of(annotation: Any) -> tuple[Any, bool, str]:
-    """Return what an annotation says: the type for click, whether it is a list, the other name."""
+    """Return the type for click in an annotation, whether it is a list, and the other name."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (UnionType, Union):
         return _type_of(inner[0])

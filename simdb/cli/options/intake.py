@@ -1,7 +1,7 @@
-"""Intake: puts what the readers yield into batches of even size, counts it, reports problems.
+"""Intake: puts the documents of readers into even batches, counts them and reports problems.
 
-At its end come hints: about documents that look like HTML, or are short.  Documents that are kept
-go into an output as they are.
+At the end come hints about documents that look like HTML or are short.  A `KeptOutput` takes the
+documents that are kept, unchanged.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from simdb.core.values import dataclass, replace
 
 BATCH_DOCUMENTS = 8192
 BATCH_BYTES = 1 << 25
-# Problems of one kind that are reported of each file of records and of each folder: a file in a
-# wrong format has one in every record, and a folder can be full of images.
+# Problems of one kind that are reported per file or folder.  A file in a wrong format has a problem
+# in every record, and a folder can be full of images.
 REPORTED_PROBLEMS = 20
-# A field that one record lacks is nearly always one that the whole file lacks.
+# A field that is missing in one record is nearly always missing in the whole file.
 REPORTED_NO_FIELD = 3
-# Beyond so many kinds, all others count as one: a reason can name what is in a record.
+# Kinds that are told apart: a reason can contain parts of a record.
 KINDS_MAX = 1000
 NUMBER = re.compile(r"\d+")
-# Of each batch so many texts are looked at, and the beginning of each of them.
+# Texts of a batch whose words are counted, and the characters of each.
 LOOKED_AT_TEXTS = 16
 LOOKED_AT_CHARACTERS = 2000
-# After some batches, one of so many is looked at.
+# Words are counted in the first batches, then in one batch of LATER_BATCHES.
 FIRST_BATCHES, LATER_BATCHES = 16, 4
-# Fewer documents are no collection.
+# Fewer documents get no hint.
 DOCUMENTS_LEAST = 10
 
 
 @dataclass(slots=True)
 class _Alike:
-    """Problems of one kind: the place of the first, how many are reported, how many there are."""
+    """Problems of one kind: the place of the first, the limit on reports, their number."""
 
     first: str
     reported: int
@@ -50,15 +50,15 @@ class _Alike:
 class Intake:
     """The batches of a run, with counts of `documents`, `size_bytes` and `skipped` input.
 
-    `dropped` counts records without a text that were left out because that was asked for.
+    `dropped` counts the records without a text that --on-null drop left out.
     """
 
     def __init__(
         self, found: files.Found, progress: Progress, on_null: str = "", on_error: str = SKIP
     ) -> None:
-        """Take what the sources gave; `progress` shows the counts and reports the problems.
+        """Take what readers found; `progress` shows the counts and reports the problems.
 
-        `on_null`, `on_error`: those of the `Reading` of the sources.
+        `on_null`, `on_error`: see `SourceOptions`.
         """
         files.AMOUNT.begin()
         self._found = found
@@ -87,7 +87,7 @@ class Intake:
     ) -> Intake:
         """Read `sources` as `reading` says; `excluded`: see `read_sources`.
 
-        `has_parts`: the parts of documents are compared, so no hint is needed that says how.
+        `has_parts`: parts of documents are compared, so no hint needs to suggest this for a log.
         """
         for hint in files.source_hints(sources, reading, notes_logs=not has_parts):
             progress.note(in_words(hint))
@@ -95,12 +95,12 @@ class Intake:
         return cls(found, progress, reading.on_null, reading.on_error)
 
     def expect(self, sketch: core.text_sketch.TextSketch) -> None:
-        """Take only hashes for texts, if `sketch` is of hashes; to be called before reading."""
+        """Accept only hashes if `sketch` is of hashes; to be called before reading."""
         bits = sketch if isinstance(sketch, core.options.Bits) else None
         self._hashes = None if bits is None else sketching.HashSketcher(bits)
 
     def begin(self) -> None:
-        """Read up to the first document with a text, which `batches` then yields with the others.
+        """Read up to the first document with a text; `batches` yields what was read again.
 
         Raises InputError if there is none, because all input was skipped.
         """
@@ -117,8 +117,8 @@ class Intake:
     ) -> Iterator[files.Batch]:
         """Yield all documents in batches of bounded size.
 
-        `sketch` decides whether text that looks like HTML gets a hint; None for no hint, because
-        the command has no option for it.  With `notes_short`, short documents get one.  Hints come
+        `sketch` decides whether texts that look like HTML get a hint; None for no hint, in a
+        command without that option.  `notes_short`: give a hint about short documents.  Hints come
         at the end, where other notes do not hide them.
         """
         self._short_hint = ShortHint() if notes_short else None
@@ -132,7 +132,7 @@ class Intake:
             count += len(each)
             size += int(each.sizes.sum())
             if count >= BATCH_DOCUMENTS // 4 or size >= BATCH_BYTES:
-                # Nothing stays behind: what is left of a batch would keep the texts of all of it.
+                # No rest is held back: a part of a batch keeps the texts of the whole batch.
                 yield from self._cut(held)
                 held, count, size = [], 0, 0
         if held:
@@ -149,10 +149,10 @@ class Intake:
             self.progress.note(note)
 
     def refusing(self, batch: files.Batch | None, on_error: str) -> Callable[[int, Any, str], None]:
-        """Return what a verb calls with the row, id and reason of a document that it cannot read.
+        """Return the function that a verb calls with each document that it cannot read.
 
-        Such a document counts as skipped; with on_error="raise", InputError names its place in a
-        batch, or its id.
+        It takes the row, the id and the reason, and counts the document as skipped.  With
+        on_error="raise", it raises InputError with the place in `batch` or, without one, the id.
         """
 
         def refuse(row: int, id: Any, reason: str) -> None:
@@ -177,7 +177,7 @@ class Intake:
         return self.size_bytes / max(self.documents, 1)
 
     def summary(self, counts: Sequence[str], seconds: float | None = None) -> str:
-        """Return the counts of a run as one line, with the time and the speed if it is known."""
+        """Return the counts of a run as one line, with time and speed if `seconds` is given."""
         dropped = [f"{self.dropped:,} without a text and left out"] if self.dropped else []
         line = ", ".join([*counts, *dropped])
         if seconds is not None:
@@ -186,21 +186,21 @@ class Intake:
         return line + self.skipped_note()
 
     def spare(self, kept: files.SurvivorOutput | None) -> None:
-        """Let the output keep a source that it replaces, if something was skipped."""
+        """Let the output keep a source that it replaces, if input was skipped."""
         if kept is not None and self.skipped:
             kept.spare_source()
 
     def check(self, survivors: files.SurvivorOutput | None = None, **places: int) -> None:
-        """Raise AssertionError unless each document is in one of the places, or was not written.
+        """Raise AssertionError unless the counts of all `places` add up to the documents.
 
-        `survivors`: what has written those that are kept, before anybody sees it.
+        `survivors`: the output, still partial, which must have a row for each document kept.
         """
         core.skipped.check_balance(self.documents, **places)
         if survivors is not None:
             core.skipped.check_balance(places["kept"], written=survivors.target.rows)
 
     def end(self) -> None:
-        """End the command with an exit code of 1 if input was skipped."""
+        """End the command with exit code 1 if input was skipped."""
         if self.skipped:
             raise Exit(FINDINGS)
 
@@ -212,9 +212,9 @@ class Intake:
         return f"; {self.skipped:,} {what} skipped, reported above"
 
     def _found_some(self) -> Iterator[files.Batch]:
-        """Yield what is no problem, and report the problems.
+        """Yield batches, and report problems.
 
-        Before the first hash these are all documents that are none.
+        If hashes are expected, this also reports each document before the first hash.
         """
         for each in self._found:
             if isinstance(each, files.InputProblem):
@@ -230,14 +230,14 @@ class Intake:
     def _leave_out(
         self, batch: files.Batch | None, on_error: str, row: int, id: Any, reason: str
     ) -> None:
-        """Report a document that is left out; InputError with on_error="raise"."""
+        """Report a document that is skipped; InputError with on_error="raise"."""
         where = f"document {id!r}" if batch is None else batch.where(row)
         if on_error == RAISE:
             raise InputError(f"{where}: {reason}")
         self.report(files.InputProblem("" if batch is None else batch.sources[row], where, reason))
 
     def _check_any(self) -> None:
-        """Raise InputError if every text was skipped: a wrong option is likely, and no success."""
+        """Raise InputError if every text was skipped, most likely because of a wrong option."""
         if self.skipped and not self._has_text:
             what = "the only file or record" if self.skipped == 1 else f"all {self.skipped:,}"
             what += "" if self.skipped == 1 else " files or records"
@@ -247,7 +247,7 @@ class Intake:
             )
 
     def _cut(self, held: list[files.Batch]) -> Iterator[files.Batch]:
-        """Yield batches as one, in parts of at most `BATCH_DOCUMENTS` documents."""
+        """Join batches, and yield them in parts of at most `BATCH_DOCUMENTS` documents."""
         whole = files.Batch.joined(held)
         if len(whole) <= BATCH_DOCUMENTS:
             yield self._counted(whole)
@@ -266,7 +266,7 @@ class Intake:
         return batch
 
     def report(self, problem: files.InputProblem) -> None:
-        """Count and show a file or record that is left out; InputError for a null, if asked for."""
+        """Count and show a skipped file or record; InputError for a null with --on-null error."""
         if self._on_null and problem.is_null:
             if self._on_null == ERROR:
                 raise InputError(f"{problem.where}: {problem.reason}")
@@ -288,7 +288,7 @@ class Intake:
 def _readable(
     batch: files.Batch, sketcher: sketching.AnySketcher, refuse: Callable[[int, Any, str], None]
 ) -> files.Batch:
-    """Return the documents that a sketcher can read, and call `refuse` with each other one."""
+    """Return the documents that a sketcher can read; call `refuse` with all others."""
     skipped = core.skipped.Skipped(refuse)
     skipped.note(lambda row, some: sketcher.sketch(some), 0, batch.texts)
     skipped.named()
@@ -299,7 +299,7 @@ def _readable(
 def is_default(
     options: core.options.Options, similarity: float | None, distance: int | None
 ) -> bool:
-    """Return whether documents match by the default threshold; the arguments are those given."""
+    """Return whether the default threshold applies, given --similarity and --distance."""
     return (
         similarity is None
         and distance is None
@@ -343,7 +343,7 @@ class ShortHint:
 
 
 class KeptOutput(NamedTuple):
-    """An output for documents of the `sources` as they are; its path is None if there is none."""
+    """An output for unchanged documents of the `sources`; its path is None if not requested."""
 
     sources: Sequence[str]
     path: str | None
@@ -377,7 +377,7 @@ class KeptOutput(NamedTuple):
     def opened(
         self, outputs: files.Outputs, reading: files.SourceOptions, *, has_links: bool = False
     ) -> files.SurvivorOutput | None:
-        """Return what fills the output; None if there is none.  See `SurvivorOutput`."""
+        """Open the output; return None if there is none.  See `SurvivorOutput`."""
         target = outputs.open(self.path, self.form)
         if target is None:
             return None

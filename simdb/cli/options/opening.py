@@ -1,8 +1,8 @@
-"""Opening: the database that a command was given, to read it or to write to it.
+"""Opening: opens the database of a command for reading or writing.
 
-One to read may be sharded.  One to write to may not exist yet: it is then made, and announced, when
-the first document has been read.  If the command then fails, the database stays, since another
-process may have opened it, and a note says that it is empty.
+A database to read may be sharded.  A database to write to may not exist yet.  It is then created
+and announced when the first document has been read.  If the command fails afterwards, the database
+is kept, since another process may have opened it, and a note says that it is empty.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ def open_or_create(
     allow: Collection[str],
     must_exist: bool,
 ) -> Iterator[simdb.Database]:
-    """Open the database at `path` for writing, for a `with` statement; if there is none, make it.
+    """Open or create the database at `path`, for writing in a `with` block.
 
-    A new database is made when `intake` has its first document, and a note announces it.  If the
-    statement ends with an exception, another note says so if the new database is empty.  Before
-    anything is read, `try_out` is called with the database, or with one that is as the new one will
-    be; so wrong options are found early and leave nothing behind.  With `must_exist`, NotFoundError
-    instead of a new database.
+    A new database is created when `intake` has its first document, and a note announces it.  If the
+    block ends with an exception and the new database is empty, another note says so.
+
+    Before anything is read, `try_out` is called with the database, or with one in memory that has
+    the options of the new one.  So wrong options are found early and leave nothing behind.  With
+    `must_exist`, a missing database raises NotFoundError.
     """
     try:
         database = simdb.open(path, "w", allow=allow)
@@ -80,9 +81,9 @@ def begin_write(database: simdb.Database, progress: Progress) -> simdb.WriteTran
 
 
 def open_idle(path: str, allow: Collection[str] = ()) -> simdb.Database:
-    """Open an existing database for writing, after all who are writing to it now.
+    """Open an existing database for writing, after its present writers have finished.
 
-    The verbs of the command then begin at once, or wait a little for who comes in between.
+    The verbs of the command then begin at once, or wait briefly for a writer that came in between.
     """
     database = simdb.open(path, "w", allow=allow)
     try:
@@ -102,7 +103,7 @@ def open_either(path: str, allow: Collection[str] = ()) -> simdb.Database | simd
 
 
 def stored_bits(path: str | None) -> int | None:
-    """Return the bits of each hash in a database; None for texts, and if none can be opened."""
+    """Return the bits of each hash in a database; None if it has texts or cannot be opened."""
     if path is not None and os.path.isdir(path):
         with suppress(simdb.Error), open_either(path) as database:
             return database.options.bits if database.options.is_hashes else None
@@ -112,5 +113,5 @@ def stored_bits(path: str | None) -> int | None:
 def one_state(
     database: simdb.Database | simdb.ShardedDatabase,
 ) -> AbstractContextManager[simdb.Snapshot | simdb.ShardedDatabase]:
-    """Return a snapshot of a database; a sharded one is written once, and is read as it is."""
+    """Return a snapshot of a database; or a sharded database itself, which never changes."""
     return database.read() if isinstance(database, simdb.Database) else nullcontext(database)

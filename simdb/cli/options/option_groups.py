@@ -1,4 +1,4 @@
-"""Groups of options that several commands share, and what their values mean."""
+"""Option groups: holds options that several commands share, and parses their values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NUMBER = re.compile("([0-9]{1,12})([KMGT]?)B?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """The options of a command about a search: how near documents must be, and how to search."""
+    """The options of a command about a search: how near documents must be, how to search."""
 
     similarity: float | None = None
     distance: int | None = None
@@ -34,13 +34,13 @@ class SearchOptions:
 
     @property
     def criterion(self) -> dict[str, Any]:
-        """Return them as arguments of the verbs that search."""
+        """The options as arguments of the verbs that search."""
         given = {name: getattr(self, name) for name in ("similarity", "distance", "recall")}
         return given | {"search": given_search(self.search)}
 
 
 def check_nearest(nearest: int | None, others: Mapping[str, object]) -> None:
-    """Raise OptionError for the first of some `others`, by name, that --nearest does not have."""
+    """Raise OptionError if --nearest is combined with one of `others`, given by name."""
     name = next((name for name, value in others.items() if value is not None), None)
     if nearest is not None and name is not None:
         raise OptionError(
@@ -50,9 +50,9 @@ def check_nearest(nearest: int | None, others: Mapping[str, object]) -> None:
 
 
 def given_search(text: str | None) -> core.options.SearchLike | None:
-    """Return what --search means: "psm", or "psm,attempts=64", or "memory_limit=2G".
+    """Parse --search, such as "psm", "psm,attempts=64" or "memory_limit=2G".
 
-    OptionError for anything else.
+    Raises OptionError for anything else.
     """
     if text is None:
         return None
@@ -105,7 +105,7 @@ class TextOptions:
     on_error: choices.OnErrorName = choices.SKIP
 
     def reading(self) -> files.SourceOptions:
-        """Return how to read sources, only for ids and texts.
+        """Return the options for reading sources, with only ids and texts.
 
         Raises OptionError for an unknown encoding or delimiter.
         """
@@ -133,7 +133,7 @@ class ReadingOptions(TextOptions):
     int_ids: bool = False
 
     def reading(self) -> files.SourceOptions:
-        """Return how to read sources; see `TextOptions`."""
+        """Return the options for reading sources; see `TextOptions`."""
         return replace(TextOptions.reading(self), has_int_ids=self.int_ids)
 
 
@@ -145,9 +145,10 @@ class DocumentOptions(ReadingOptions):
     base64: bool = False
 
     def reading(self, *stored: str | None) -> files.SourceOptions:
-        """Return how to read sources: hashes with --bits, or if a database of `stored` has some.
+        """Return the options for reading sources.
 
-        Raises OptionError for --base64 without hashes.
+        They hold hashes with --bits, or if a database among `stored` has hashes.  Raises
+        OptionError for --base64 without hashes.
         """
         is_hashes = self.bits is not None or any(map(stored_bits, stored))
         if self.base64 and not is_hashes:
@@ -161,9 +162,10 @@ def with_nulls(
     on_null: choices.NullName | None,
     usual: choices.NullName | Literal[""] = "",
 ) -> files.SourceOptions:
-    """Return `reading` with what --on-null says, the `usual` word if it is not given.
+    """Return `reading` with the word of --on-null, or with the `usual` word.
 
-    A null is no hash, so there is no usual word for hashes.  Raises OptionError for --on-null keep.
+    A null is no hash.  So for hashes, there is no usual word, and --on-null keep raises
+    OptionError.
     """
     if reading.digits:
         usual = ""
@@ -174,7 +176,7 @@ def with_nulls(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListingOptions:
-    """The options of a command about the list of what it found."""
+    """The options of a command about the list of its findings."""
 
     limit: Natural | None = None
     quiet: bool = False
@@ -187,9 +189,9 @@ class ListingOptions:
             warnings.simplefilter("ignore")
 
     def show(self, rows: Iterable[files.Row], columns: Sequence[str]) -> bool:
-        """Print the rows that the options ask for; return whether there are any.
+        """Print at most --limit rows, none with --quiet; return whether there are any.
 
-        No more rows are read than that takes.
+        No further rows are read.
         """
         source = iter(rows)
         if self.quiet or self.limit == 0:
@@ -201,18 +203,18 @@ class ListingOptions:
         return count > 0
 
     def note(self, note: str | None) -> None:
-        """Write a line about the result to standard error, unless there is none, or --quiet."""
+        """Write a line about the result, unless it is None, to standard error without --quiet."""
         if not self.quiet:
             print_note(note)
 
     def note_stages(self, progress: Progress) -> None:
-        """Write how long each part of the work took, with --timings."""
+        """Write the time of each stage of the work if --timings was given."""
         if self.timings:
             for line in stage_lines(progress.timings):
                 progress.report(line)
 
     def end(self, *, has_found: bool, has_skipped: bool = False) -> None:
-        """End the command with an exit code of 1 if the input or --exit-code say so."""
+        """End the command with exit code 1 for skipped input, or findings with --exit-code."""
         if has_skipped or (has_found and self.exit_code):
             raise Exit(FINDINGS)
 
@@ -230,7 +232,7 @@ def given_ids(ids: Collection[str], has_int_ids: bool) -> list[str | int]:
 
 
 def given_bits(fingerprint: str) -> int:
-    """Return the number that a fingerprint on the command line means."""
+    """Return a fingerprint on the command line as a number."""
     try:
         return int(fingerprint, 0)
     except ValueError as error:
@@ -240,18 +242,19 @@ def given_bits(fingerprint: str) -> int:
 
 
 def given_condition(conditions: list[str]) -> Callable[[Any], bool]:
-    """Return a function that tells whether metadata satisfy all of some FIELD=VALUE.
+    """Return a function that tells whether metadata satisfy all conditions FIELD=VALUE.
 
-    A field satisfies VALUE if it is this text, or equal to the number, true, false or null that
-    VALUE is in JSON.  Raises OptionError for what is no FIELD=VALUE.
+    A field satisfies VALUE if it equals this text, or the number, true, false or null that VALUE
+    means in JSON.  Raises OptionError for a malformed condition.
     """
     return _condition([_parsed(condition) for condition in conditions])
 
 
 def given_where(conditions: list[str] | None, fields: Collection[str]) -> Any:
-    """Return the condition of --where FIELD=VALUE: values of `fields` that the database has.
+    """Return the conditions --where FIELD=VALUE as one argument; None without conditions.
 
-    A VALUE that could be a text or, say, a number takes a function.  None without conditions.
+    It is a dict if all are `fields` that the database has.  It is a function if they are not, or if
+    a VALUE can be either a text or, say, a number.
     """
     wanted = [_parsed(condition) for condition in conditions or ()]
     values = {field: values[0] for field, values in wanted if len(values) == 1}
@@ -261,7 +264,7 @@ def given_where(conditions: list[str] | None, fields: Collection[str]) -> Any:
 
 
 def _condition(wanted: list[tuple[str, list[Any]]]) -> Callable[[Any], bool]:
-    """Return the function that tells whether metadata have one of the values of each field."""
+    """Return a function that tells whether metadata have one of the values of each field."""
 
     def is_satisfied(metadata: Any) -> bool:
         return isinstance(metadata, dict) and all(
@@ -273,7 +276,7 @@ def _condition(wanted: list[tuple[str, list[Any]]]) -> Callable[[Any], bool]:
 
 
 def _parsed(condition: str) -> tuple[str, list[Any]]:
-    """Return the field, and the values that are meant: the text and what it is in JSON."""
+    """Return the field, and the possible values: the text, and its meaning in JSON."""
     field, equals, text = condition.partition("=")
     if not field or not equals:
         raise OptionError(f"--where must be FIELD=VALUE, such as lang=en, got {condition!r}")
@@ -285,5 +288,5 @@ def _parsed(condition: str) -> tuple[str, list[Any]]:
 
 
 def _is_same(found: Any, wanted: Any) -> bool:
-    """Whether two values are equal; true is not 1."""
+    """Return whether two values are equal; true is not 1."""
     return isinstance(found, bool) == isinstance(wanted, bool) and bool(found == wanted)

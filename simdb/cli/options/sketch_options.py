@@ -1,7 +1,7 @@
-"""Sketch options: how text becomes fingerprints or signatures, the same for every command.
+"""Sketch options: turn texts into fingerprints or signatures in the same way for all commands.
 
-A command with a parameter of the type `SketchOptions` has all of them; `SketchOptions.given` is a
-dictionary by name, without the options that were not given.
+A command with a parameter of the type `SketchOptions` has all of them.  `SketchOptions.given`
+returns the options that were given, by name.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from simdb.core.values import asdict, dataclass, fields
 Given = dict[str, Any]
 
 MINHASH = "minhash"  # the option that chooses MinHash; all other options are fields of a sketch
-BITS = "bits"  # the option that chooses hashes, beside which there is no other
-SIZED = ("preset", "dimensions", "minhash", "permutations", "stored_bits")  # --bytes says these
+BITS = "bits"  # the option that chooses hashes, and excludes all others
+SIZED = ("preset", "dimensions", "minhash", "permutations", "stored_bits")  # --bytes sets these
 PRESETS = ("paper", "moz")
 # Marks a value of --stop-words as the name of a file with the words.
 FILE_MARK = "@"
@@ -56,9 +56,9 @@ class SketchOptions:
     family: str | None = None
 
     def given(self, bits: int | None = None) -> Given:
-        """Return the options that were given, with those of the preset and the IDF table.
+        """Return the options that were given, and the options of the preset and the IDF table.
 
-        `bits`: what --bits says; OptionError for any other option beside it.
+        `bits`: value of --bits; OptionError for any other option together with it.
         """
         if bits is not None:
             for name, value in asdict(self).items():
@@ -80,7 +80,7 @@ class SketchOptions:
         return start | {name: value for name, value in named.items() if value is not None}
 
     def _of_bytes(self) -> Given:
-        """Return the options that --bytes chooses; OptionError for one of them beside it."""
+        """Return the options that --bytes sets; OptionError if one of them is given, too."""
         if self.bytes is None:
             return {}
         for name in SIZED:

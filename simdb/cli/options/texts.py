@@ -1,6 +1,6 @@
-"""Texts that were read: found by the ids of their documents, and shown beside result rows.
+"""Texts: finds texts by the ids of their documents, and shows them in result rows.
 
-The rule that says which text of a group stays is checked here, too.
+The rule of --keep, which chooses the document of a group to keep, is checked here, too.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from simdb.cli.output.progress import Progress
 from simdb.cli.output.render import ELLIPSIS
 from simdb.core.errors import OptionError
 
-# From ids to texts, None for an unknown one.
+# Takes ids and returns their texts, None for an unknown id.
 TextsOfIds: TypeAlias = "Callable[[Sequence[core.arrays.Id]], Sequence[Any]]"
-# So many rows get their texts at a time.
+# Rows whose texts are fetched at a time.
 PORTION_ROWS = 512
 
 
@@ -28,7 +28,7 @@ PORTION_ROWS = 512
 def stored_texts(
     sources: list[str] | None, inputs: ReadingOptions, sketch: simdb.TextSketch
 ) -> Iterator[TextsOfIds | None]:
-    """Read the texts of --texts, and yield what finds them by ids; None if it names no sources."""
+    """Read the texts of --texts, and yield a function that finds them by ids; None without."""
     with texts_by_id(sources) as texts:
         if texts is not None and sources is not None:
             files.check_sources(sources, inputs.reading())
@@ -38,12 +38,12 @@ def stored_texts(
 
 
 def own_texts(database: simdb.Database[Any] | simdb.ShardedDatabase[Any]) -> TextsOfIds | None:
-    """Return what reads the texts of a database by ids; None if it stores none."""
+    """Return the function that reads texts of a database by ids; None if it stores no texts."""
     return database.texts_many if database.options.texts else None
 
 
 def texts_by_id(sources: object) -> AbstractContextManager[files.TextsById | None]:
-    """Return an empty collection for the texts of some sources; None in it without sources."""
+    """Return a context with an empty collection for the texts of sources; None without sources."""
     return nullcontext() if sources is None else files.TextsById()
 
 
@@ -60,7 +60,7 @@ def read_into(
 
 
 class Beginnings(ExitStack):
-    """The beginnings of all texts that were read; `earlier`: texts of documents read before.
+    """The beginnings of all texts read; `earlier` finds the texts of earlier documents.
 
     `with` removes their spool.
     """
@@ -88,7 +88,7 @@ class Beginnings(ExitStack):
 
 
 class Shown:
-    """Result rows with beginnings of texts, which can be read several times like the rows."""
+    """Result rows with the beginnings of texts; they can be read again if the rows can."""
 
     def __init__(
         self,
@@ -96,13 +96,13 @@ class Shown:
         texts: Callable[[Sequence[core.arrays.Id]], Sequence[Any]],
         characters: int,
     ) -> None:
-        """Put `characters` of the `texts` of ids into the `rows` whenever they are read."""
+        """Add `characters` of the `texts` of ids to the `rows` whenever these are read."""
         self._rows = rows
         self._texts = texts
         self._characters = characters
 
     def __iter__(self) -> Iterator[files.Row]:
-        """Yield the rows: `text` beside each id, `match_text` beside a match.
+        """Yield the rows with the `text` of each id and the `match_text` of each match.
 
         A pair gets `left_text` and `right_text`, a cluster the `texts` of its ids.
         """
@@ -115,12 +115,12 @@ class Shown:
 
 
 def beginnings_of(characters: int | None) -> AbstractContextManager[Beginnings | None]:
-    """Return an empty collection of beginnings; None in it if no characters are asked for."""
+    """Return a context with an empty collection of beginnings; None without `characters`."""
     return nullcontext() if characters is None else Beginnings(characters)
 
 
 def beginning(text: str, characters: int) -> str:
-    """Return the beginning of a text on one line, with an ellipsis if something was left out."""
+    """Return the beginning of a text on one line, with an ellipsis if it was cut."""
     looked_at = text[: 4 * characters]
     shown = " ".join(looked_at.split())
     if len(shown) <= characters and len(looked_at) == len(text):
@@ -154,7 +154,7 @@ def _decoded(text: Any) -> str | None:
 
 
 def check_keep(keep: str) -> None:
-    """Raise OptionError unless --keep has a rule; a file there says that its place is -o."""
+    """Raise OptionError unless --keep has a rule; for the name of a file, it points to -o."""
     if files.names_output(keep) and not keep.startswith(("max:", "min:")):
         raise OptionError(
             f"--keep {keep} names a file, and --keep says which document of a group stays, such as"

@@ -1,6 +1,6 @@
-"""Output: everything a command gives back, from result rows to exit codes."""
+"""Output: prints what a command returns, from result rows to notes and progress."""
 
 from simdb.core.cold import modules
 
-# What draws on a terminal needs rich, which takes long to import.
+# `terminal` needs rich, which takes long to import.
 __getattr__ = modules(__name__, ["terminal"])

@@ -1,4 +1,4 @@
-"""Progress: a line on standard error that shows how far a command is, and the notes."""
+"""Progress: shows how far a command is, in a line on standard error, and writes notes."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ DIGITS = 4
 
 
 class Progress:
-    """The progress line of a command, on a terminal and after one second, and its notes.
+    """The progress line of a command, shown on a terminal after one second, and its notes.
 
-    Notes are lines that stay, such as hints and the summary.
+    Notes are lines that are not removed, such as hints and the summary.
     """
 
     def __init__(self, doing: str, *, is_quiet: bool = False) -> None:
         """Start the clock; `doing` says what the command does first, such as `reading`.
 
-        `is_quiet`: write no notes, but problems.
+        `is_quiet`: write problems, but no notes.
         """
         self._doing, self._is_quiet = doing, is_quiet
         self._is_watched = sys.stderr.isatty()
@@ -56,8 +56,8 @@ class Progress:
         self._line.show(f"{self._doing}: {state}" if state else self._doing, share)
 
     def documents(self, done: int, whole: int = 0) -> None:
-        """Show the number of documents that are done, of the `whole` if that is known."""
-        # Other processes can keep writing, so that there are more by now.
+        """Show the number of documents that are done, and its share of the `whole` if known."""
+        # Other processes can keep writing, so `done` can exceed `whole`.
         self.show(quantity(done, "document"), min(done / whole, 1.0) if whole else None)
 
     def begin(self, doing: str) -> None:

@@ -1,4 +1,4 @@
-"""Rendering: result rows as tables or JSON lines, notes and messages, and exit codes."""
+"""Rendering: prints result rows as tables or JSON lines, and notes; defines exit codes."""
 
 import json
 import re
@@ -18,19 +18,19 @@ from simdb.files import Row, as_text, encoded
 if TYPE_CHECKING:
     from simdb.core.matches import Match, Verification
 
-# Where a command keeps whether it was given --json, its options, and all words given.
+# Keys of a command's context: whether --json was given, its options, all words given.
 JSON, OWN, GIVEN = (f"{__name__}.{each}" for each in ("json", "own", "given"))
 FINDINGS = 1  # input that was skipped, or findings where they count
 WRONG_USE = 2
 DATABASE_ERROR = 3
-# A shell reports a program that a signal ended with 128 + the number of the signal.
+# A shell reports 128 + the number of the signal that ended a program.
 INTERRUPTED = 128 + signal.SIGINT
 BROKEN_PIPE = 128 + signal.SIGPIPE
 TERMINATED = 128 + signal.SIGTERM
 # Rows per table: column widths depend on all rows of a table, which are held in memory.
 TABLE_ROWS = 200
 CELL_CHARACTERS_MAX = 120
-# Fields that are shown whole: of one row, and of the rows of --show.
+# Fields that are never shortened: in a single row, and in rows with --show.
 SENTENCES = ("reason", "note")
 TEXTS = ("text", "match_text", "left_text", "right_text")
 LISTED = 5
@@ -43,7 +43,7 @@ ELLIPSIS = "\u2026"
 MICROSECONDS = 1e6
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
-# What verbs and arguments are called that have another name on the command line.
+# Verbs and arguments that have another name on the command line.
 COMMANDS = {
     "find_all": "pairs", "find_clusters": "clusters", "fit_idf": "idf", "set_idf": "idf --db",
     "add_if_new": "dedup --db", "delete_where": "delete --where",
@@ -51,15 +51,15 @@ COMMANDS = {
 }  # fmt: skip
 ARGUMENTS = {"store-volatility": "volatility", "html-weights": "html-weight"}
 
-# Names of users, such as the id `page?id=3` or the file `find_all.py`, stay as they are: those of
-# the library follow a space or a bracket.
+# Names of the library follow a space or a bracket.  Names of users, such as the id `page?id=3` or
+# the file `find_all.py`, are not changed.
 START, END = r"(?<![^\s(])", r"(?![\w/.:]\w|[/'\"])"
 VALUE = (
     r"(?:'(?P<text>[^']*(?:' or '[^']*)*)'|(?P<flag>True|False)\b|(?P<number>-?\w[\w.]*(?<!\.)))?"
 )
 OPTION = re.compile(rf"{START}(?P<name>[a-z_]+)=(?!=){VALUE}{END}")
 VERB = re.compile(rf"{START}(?:simdb\.)?([a-z]+_[a-z_]+|[a-z]+(?=\())(?:\(([^()]*)\))?{END}")
-# Both are named, such as `rebuild(), simdb rebuild`.
+# A message that names both forms, such as `rebuild(), simdb rebuild`.
 BOTH = re.compile(r"(?:[\w.]+\([^()]*\)|\w+=\S*(?: and \w+=)?), (?:or )?(?=simdb |--)")
 SETTINGS = re.compile(r"(?:simdb\.)?(?:Simhash|Options)\(([^()]*)\)")
 
@@ -102,12 +102,12 @@ def print_note(note: str | None) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print a line on standard output; a terminal gets it cut between words."""
+    """Print a line on standard output, wrapped between words on a terminal."""
     print(wrapped(text, sys.stdout))
 
 
 def wrapped(text: str, stream: TextIO | None = None) -> str:
-    """Return a line for a stream, standard error if None; for a terminal, cut between words."""
+    """Return a line, wrapped if the stream (None: standard error) is a terminal."""
     if not (sys.stderr if stream is None else stream).isatty():
         return text
     return textwrap.fill(
@@ -222,7 +222,7 @@ def _print_table(rows: Sequence[Row], columns: Sequence[str]) -> None:
 
 
 def _cell_in(row: Row, name: str) -> str:
-    """Return the cell of a row; --show says how much of a text is shown."""
+    """Return the cell of a row; a text, which --show has cut, is not shortened."""
     value = row.get(name)
     if name == GROUP_COLUMNS[-1]:  # these are cells already, some of two lines
         return str(value)
@@ -230,9 +230,9 @@ def _cell_in(row: Row, name: str) -> str:
 
 
 def _group_lines(row: Row) -> Iterator[Row]:
-    """Yield a line for the document that stands for a group, and for its first other ones.
+    """Yield a line for the representative of a group, and for its first other documents.
 
-    The text of a document, if there is one, stands below its id.
+    The text of a document, if there is one, is below its id.
     """
     leader = f"{row['representative']}{' (reference)' if row.get('reference') else ''}"
     yield {"size": row["size"], "document": _titled(leader, row, "")}
@@ -252,7 +252,7 @@ def _titled(id: Any, row: Row, indent: str) -> str:
 
 
 def _flat(row: Row) -> Iterator[tuple[str, Any]]:
-    """Yield names and values; each field of an inner object and each object of a list apart."""
+    """Yield names and values, also of each field in an inner object and each object in a list."""
     for name, value in row.items():
         if isinstance(value, dict):
             yield from ((f"{name} {inner}", each) for inner, each in _flat(value))
@@ -263,7 +263,7 @@ def _flat(row: Row) -> Iterator[tuple[str, Any]]:
 
 
 def verification_note(counts: "Verification | None") -> str | None:
-    """Return a line about the pairs that texts have decided; None if there were none."""
+    """Return a line about the pairs that texts have verified; None if there were none."""
     if counts is None or not (counts.judged or counts.unknown):
         return None
     notes = []
@@ -285,23 +285,23 @@ def verification_note(counts: "Verification | None") -> str | None:
 def in_words(message: str) -> str:
     """Return a message of the library in the words of the command line.
 
-    The library names what a program writes: `find_all`, `similarity=`, `compact()`.  On a terminal
-    these are commands and options.  What has no such form, a message says for both: see
-    `simdb.core.errors.Error`.
+    The library uses the names of Python: `find_all`, `similarity=`, `compact()`.  On the command
+    line, these are commands and options.  A remedy that cannot be translated like this has two
+    forms, see `simdb.core.errors.Error`.
     """
     message = SETTINGS.sub(r"\1", BOTH.sub("", message))
     return OPTION.sub(_option_of, VERB.sub(_command_of, message))
 
 
 def row_in_words(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with the texts in it as `in_words` gives them."""
+    """Return a row with `in_words` applied to its texts."""
     return {
         name: in_words(value) if isinstance(value, str) else value for name, value in row.items()
     }
 
 
 def _command_of(found: re.Match[str]) -> str:
-    """Return the command that is a verb: `simdb rebuild polytopes=4` for rebuild(polytopes=4)."""
+    """Return the command for a verb: `simdb rebuild polytopes=4` for rebuild(polytopes=4)."""
     command, given = COMMANDS.get(found[1]), found[2] or ""
     if command is None or found[0] in _kept(GIVEN):
         return found[0]
@@ -326,6 +326,6 @@ def _option_of(found: re.Match[str]) -> str:
 
 
 def _kept(key: str) -> Any:
-    """Return what the command that runs keeps under a key; nothing if none runs."""
+    """Return the value of a key in the context of the running command; empty without."""
     context = click.get_current_context(silent=True)
     return () if context is None else context.meta.get(key, ())

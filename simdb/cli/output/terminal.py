@@ -1,6 +1,6 @@
-"""The terminal: result rows as tables, and the line of a running command.
+"""Terminal: draws result rows as tables, and the line of a running command.
 
-All of it is as wide as the terminal.
+Both are as wide as the terminal.
 """
 
 import time
@@ -33,12 +33,12 @@ class ProgressLine:
         self.begin_part()
 
     def show(self, text: str, share: float | None = None) -> None:
-        """Show `text` in the line; with a `share` that is done, also a percentage and the rest."""
+        """Show `text` in the line; with the `share` done, also a percentage and the time left."""
         self._bar.tasks[0].total = None if share is None else 1.0
         self._bar.update(self._task, completed=share or 0.0, description=text)
-        # Without a thread of its own the line is only drawn at the end.
+        # If no thread can be started, the line is only drawn at the end.
         with suppress(RuntimeError):
-            self._bar.start()  # the first time; a line without words would say nothing
+            self._bar.start()  # not earlier: a line without words would say nothing
 
     def begin_part(self) -> None:
         """Begin another part of the work: the shares that follow are shares of this part."""
@@ -46,7 +46,7 @@ class ProgressLine:
         self._bar.tasks[0].start_time = self._begun
 
     def note(self, text: str) -> None:
-        """Write one line that stays, above this line."""
+        """Write a permanent line above this line."""
         self._bar.console.out(text, highlight=False)
 
     def stop(self) -> None:
@@ -65,7 +65,7 @@ def print_table(columns: Iterable[tuple[str, bool]], rows: Iterable[Sequence[str
 
 
 def _hanging(cell: str) -> Group:
-    """Return a cell whose long lines go on below their first word, not below the margin."""
+    """Return a cell whose long lines continue below their first word, not at the margin."""
     lines = [(line, line.lstrip()) for line in cell.split("\n")]
     return Group(*(Padding(Text(own), (0, 0, 0, len(line) - len(own))) for line, own in lines))
 
