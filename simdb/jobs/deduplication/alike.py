@@ -1,8 +1,8 @@
 """Alike: deduplication of the documents of one run, by minima or by a temporary database.
 
-`Alike` finds candidates by minima in bands, and measures them by their texts or by sketches.  It
-holds arrays of minima and decisions; texts are read again from their source.  `ByDatabase` serves
-the measures that minima cannot find: the cosine of weights, and distances of fingerprints.
+The first method finds candidates by minima in bands, and measures them by their texts or sketches.
+It holds arrays of minima and decisions; texts are read again from their source.  `ByDatabase` is
+for the cosine of weights and the distance of fingerprints, which minima cannot find.
 
 A `Measure` returns the similarities of pairs.  Pairs match from its similarity `least` on.  The
 share `recall` of the pairs with a Jaccard similarity of `alike` or more must be candidates.

@@ -144,7 +144,7 @@ class Newcomers(ExitStack):
             yield from self._sifted.add_all(parts, count, find, errors=errors)
 
     def decide(self, order: I64 | None, texts: TextSource) -> Decided:
-        """Return which documents are removed; see `Alike`."""
+        """Return which documents are removed; see `ByDatabase.decide`."""
         decided = self._sifted.decide(order, texts)
         found = self._sifted.found
         leaders = [-1 - self._holding.numbers(each.ids.tolist()) for each in found]
@@ -296,7 +296,7 @@ class Followers(ExitStack):
     def add_all(
         self, parts: Iterable[Any], count: Callable[[], float], *, errors: ErrorsName
     ) -> Iterator[int]:
-        """Add the texts of all parts; yield their number after each part (see `Alike`)."""
+        """Add the texts of all parts; yield their number after each part."""
         reference, done = self._reference, 0
         every = chain(self._led(), parts)
         try:
@@ -312,7 +312,7 @@ class Followers(ExitStack):
             raise
 
     def decide(self, order: I64 | None, texts: TextSource) -> Decided:
-        """Return which documents are removed; see `Alike`."""
+        """Return which documents are removed; see `ByDatabase.decide`."""
         leading = self._leading
         if order is not None:
             order = np.concatenate([np.arange(leading), order + leading])
