@@ -125,7 +125,7 @@ def test_a_result_does_not_hold_what_reported_its_progress(tmp_path):
     [
         ({"policy": "connected"}, "at\\(\\) needs policy='star'"),
         ({"verify": "estimate", "similarity": None, "distance": 3}, "matched by distance"),
-        ({"db": "d"}, "has not stored what would come back"),
+        ({"db": "d"}, "has not stored the rows that would be kept again"),
     ],
 )
 def test_what_cannot_be_made_stricter_is_refused(tmp_path, monkeypatch, settings, message):

@@ -111,7 +111,7 @@ def test_files_beside_a_database_are_read_again_where_they_are(tmp_path, end):
         assert each.data.equals(plain.data)
         assert each.removed_ids.tolist() == plain.removed_ids.tolist()
         assert each.representatives.tolist() == plain.representatives.tolist()
-    with pytest.raises(simdb.OptionError, match="of files give a rule"):
+    with pytest.raises(simdb.OptionError, match="for files give a rule"):
         simdb.deduplicate(data, keep=len, db=tmp_path / "d")
     if end == "jsonl":
         data.write_text("changed")
@@ -148,9 +148,9 @@ def test_a_bad_line_is_named_in_words_of_python(tmp_path):
         simdb.InputError, match=r"there is no file or folder .*a text goes into a l"
     ):
         simdb.deduplicate("some text")
-    with pytest.raises(simdb.OptionError, match="of files give a rule"):
+    with pytest.raises(simdb.OptionError, match="for files give a rule"):
         simdb.deduplicate(tmp_path / "a.jsonl", keep=len)
-    with pytest.raises(simdb.OptionError, match="id= of files is the name of a field"):
+    with pytest.raises(simdb.OptionError, match="for files, id= must be the name of a field"):
         simdb.deduplicate(tmp_path / "a.jsonl", unit="line", id=["a"])
 
 

@@ -333,7 +333,7 @@ BARE = {
 def test_the_sketch_is_named_if_hashes_are_taken_for_texts(form):
     data = BARE[form](drawn(256, 9) | np.uint8(0x80))
 
-    with pytest.raises(simdb.Error, match=r"; (of hashes|if it is a hash).*simdb.Bits\(256\)"):
+    with pytest.raises(simdb.Error, match=r"; (for hashes|if it is a hash).*simdb.Bits\(256\)"):
         simdb.deduplicate(data, distance=31)
 
 
@@ -367,7 +367,7 @@ def test_nulls_stay_or_go_and_ids_and_functions_are_of_use():
     ("settings", "message"),
     [
         ({"similarity": 0.9}, "hashes have no similarity; give distance="),
-        ({"verify": "numbers"}, "texts, and these are hashes"),
+        ({"verify": "numbers"}, "texts, but these are hashes"),
         ({"unit": "line"}, r"sketch=simdb.Bits\(\) is for whole documents"),
         ({"keep": "longest"}, "hashes have one length"),
         ({"distance": 257}, "distance"),

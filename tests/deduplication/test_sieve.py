@@ -139,7 +139,7 @@ def test_a_text_that_was_changed_is_refused():
     sieve = Sieve(Simhash(), simdb.Unit("line", 1), DedupQuestion())
     list(sieve.read([["one\ntwo\none"]]))
 
-    with pytest.raises(InputError, match="not what it was"):
+    with pytest.raises(InputError, match="has changed since it was first read"):
         sieve.rest("one\ntwo", sieve.decide().of(0))
 
 

@@ -32,7 +32,7 @@ def test_a_size_has_a_unit_that_suits_it(count, shown):
         (simdb.Simhash(unit="characters", shingle=5), "texts are cut into characters"),
         (simdb.Simhash(shingle=1), "each of them is a feature"),
         (simdb.Simhash(tokeniser="a.b:c"), "cut by the tokeniser a.b:c"),
-        (simdb.Simhash(stop_words=("der", "die")), "stop words are left out (own list)"),
+        (simdb.Simhash(stop_words=("der", "die")), "stop words are removed (own list)"),
         (simdb.Simhash(stemming="german"), "words are stemmed (german)"),
         (simdb.Simhash(store_volatility=False), "Documents match with up to 3 differing bits"),
         (simdb.Simhash.moz(), "as simhash-cpp does"),

@@ -439,8 +439,8 @@ class ClaimedRows:
         def others(at: int) -> NoReturn:
             row = int(rows[at])
             raise ExistsError(
-                f"row {row} has the id {self.names[row]!r}, with which the database holds"
-                " another text; give ids that stay with their texts, or leave out id="
+                f"row {row} has the id {self.names[row]!r}, but the database holds another text"
+                " with this id; give the row another id, or omit id="
             )
 
         with self._refusing(rows):

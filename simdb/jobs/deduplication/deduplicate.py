@@ -231,7 +231,7 @@ class _Call:
             bits = None if has_sketch else _likely_bits(data, self.text)
             if bits is None or "simdb.Bits" in str(error):
                 raise
-            raise type(error)(f"{error}; of hashes, give sketch=simdb.Bits({bits})") from error
+            raise type(error)(f"{error}; for hashes, give sketch=simdb.Bits({bits})") from error
 
     def _of(self, data: Any) -> Deduplicated:
         """Return the result for data."""
@@ -317,7 +317,7 @@ class _Call:
         question = self.question
         if self.rule.kind == keeping.FUNCTION:
             raise OptionError(
-                "keep= is a function, which needs rows in memory; of files give a rule"
+                "keep= is a function, which needs rows in memory; for files give a rule"
             )
         reading = files.reading_of(
             self.id, self.text, question.encoding, question.errors, self.on_null,
@@ -483,8 +483,8 @@ def _ids_of(
             skipped.add(row, each, reason)
         elif each in seen and not keeping.is_missing(each):
             raise InputError(
-                f"the id {each!r} of row {row} is that of an earlier row; give each row an id of"
-                " its own, or leave out id="
+                f"the id {each!r} of row {row} is that of an earlier row; give each row its own id,"
+                " or omit id="
             )
         else:
             seen.add(each)

@@ -64,7 +64,7 @@ def reading_of(
     Raises OptionError if `id` is not the name of a field.
     """
     if id is not None and not isinstance(id, str | tuple):
-        raise OptionError("id= of files is the name of a field")
+        raise OptionError("for files, id= must be the name of a field")
     usual, named = files.SourceOptions(), USUAL_ID if id is None else id
     given = tuple(name for name in (id, text) if name not in (None, usual.text_field))
     return files.SourceOptions(

@@ -128,11 +128,11 @@ class DedupQuestion:
         if options is None or not isinstance(options.sketch, Bits):
             return self
         if self.compares_numbers or self.lose is not None:
-            raise OptionError("verify='numbers', rule='contained' want texts, and these are hashes")
+            raise OptionError("verify='numbers', rule='contained' need texts, but these are hashes")
         if self.similarity is not None:
             raise OptionError(
-                "hashes have no similarity; give distance=, the number of bits in which two that"
-                " are alike may differ"
+                "hashes have no similarity; give distance=, the largest number of bits in which"
+                " two matching hashes differ"
             )
         distance = options.distance if self.distance is None else self.distance
         return replace(self, verify="estimate", distance=distance, hashes=options.sketch)
@@ -140,7 +140,7 @@ class DedupQuestion:
     def check(self, sketch: TextSketch) -> None:
         """Raise OptionError if texts must decide but cannot."""
         if self.lose is not None and not (self.is_exact and self.is_star and self.is_plain):
-            raise OptionError("rule='contained' goes by similarity=, exact, and policy='star'")
+            raise OptionError("rule='contained' needs similarity=, verify='exact', policy='star'")
         if not self.is_exact:
             return
         if self.distance is not None and self.similarity is None:
@@ -200,7 +200,7 @@ def check_together(db: object, against: object, policy: str, run: object = None)
         if value is not None and policy != database.STAR:
             raise OptionError(
                 f"policy={policy!r} works only without {name}=, where documents are grouped; with"
-                " it, a document is removed if it matches one that stays"
+                " it, a document is removed if it matches a kept document"
             )
     if run is not None:
         if db is None:
@@ -359,8 +359,8 @@ def refusal_of(policy: str, *, has_database: bool = False) -> str:
     """Return why a result cannot be made stricter without a new search; "" if it can."""
     if has_database:
         return (
-            "at() is not for db=, which has not stored what would come back; deduplicate again with"
-            " a higher similarity="
+            "at() does not work with db=, which has not stored the rows that would be kept again;"
+            " deduplicate again with a higher similarity="
         )
     if policy != database.STAR:
         return (

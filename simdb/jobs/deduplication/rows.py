@@ -322,7 +322,7 @@ class Frame:
         known = [each for each in dict.fromkeys(self.names) if each in wanted.tops]
         if wanted.plain is None and (len(known) != 1 or (known[0],) not in wanted.paths):
             raise OptionError(
-                f"what changes texts needs one column with them, and {wanted.label!r} is none"
+                f"changed texts need a single column, but {wanted.label!r} is not one column"
             )
         return known[0] if wanted.plain is None else wanted.plain
 
@@ -820,7 +820,7 @@ class Vectors:
             }
             for name, is_given in refused.items():
                 if is_given:
-                    raise OptionError(f"of vectors, {name} needs verify='estimate'")
+                    raise OptionError(f"for vectors, {name} needs verify='estimate'")
             shares(similarity=question.similarity, recall=question.recall)
         if question.similarity is not None or question.distance is not None:
             return question
@@ -865,8 +865,8 @@ class ReadyRows(Vectors):
             raise OptionError("verify='numbers' compares texts, and data are ready fingerprints")
         if is_bare and (question.distance is None or question.similarity is not None):
             raise OptionError(
-                "data are ready fingerprints without weights, which are alike by their distance"
-                " alone; give distance=, such as distance=3, and no similarity="
+                "data are ready fingerprints without weights, which are compared by distance only;"
+                " give distance=, such as distance=3, and no similarity="
             )
         return replace(question, verify=database.ESTIMATE)
 

@@ -205,8 +205,8 @@ class Sieve:
         left: str | None = kernel.part_rest(text, self._unit, is_dropped)
         if left is None:
             raise InputError(
-                f"the text {text[:40]!r} is not what it was when it was read first; do not change"
-                " files while they are read"
+                f"the text {text[:40]!r} has changed since it was first read; do not change files"
+                " while they are read"
             )
         return left
 
@@ -270,7 +270,7 @@ def checked_unit(
     for other, is_given in refused.items():
         if is_given and made.name != DOCUMENT:
             raise OptionError(
-                f"{other} is for whole documents, but unit= cuts them into parts, of which those"
-                " with the same words are equal and the first stays; leave out one of the two"
+                f"{other} is for whole documents, but unit= cuts them into parts, and keeps the"
+                " first of the parts with the same words; omit one of the two arguments"
             )
     return made

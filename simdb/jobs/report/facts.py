@@ -554,17 +554,17 @@ def _pipeline(sketch: TextSketch) -> str:
     steps = [
         (sketch.markup == "html", "the visible text of an HTML page is taken"),
         (form != "NONE", f"characters are normalised ({form})"),
-        (sketch.clean, "what is not seen is dropped"),
+        (sketch.clean, "invisible characters are dropped"),
         (sketch.marks != "keep", "accents and points are dropped"),
         (True, f"texts are cut {by}"),
         (sketch.lowercase, "letters become lower case"),
-        (sketch.stop_words, f"stop words are left out ({stop_words})"),
+        (sketch.stop_words, f"stop words are removed ({stop_words})"),
         (sketch.stemming, f"words are stemmed ({sketch.stemming})"),
     ]
     whole = ", ".join(step for is_taken, step in steps if is_taken)
     shingle = "each of them is a feature"
     if sketch.shingle > 1:
-        shingle = f"each {sketch.shingle} in a row are a feature"
+        shingle = f"each run of {sketch.shingle} is a feature"
     return f"{whole[0].upper()}{whole[1:]}; {shingle}, which {WEIGHTINGS[sketch.weighting]}."
 
 
@@ -573,11 +573,11 @@ def _sketch(options: Options) -> str:
     sketch = options.sketch
     if isinstance(sketch, Minhash):
         return (
-            f"Of each document a MinHash signature of {sketch.permutations} minima is stored,"
+            f"For each document, a MinHash signature of {sketch.permutations} minima is stored,"
             f" {counted(sketch.stored_bits, 'bit')} each, in {options.bands} bands of"
             f" {options.rows}."
         )
-    text = "Of each document a fingerprint of 64 bits is stored"
+    text = "For each document, a fingerprint of 64 bits is stored"
     if isinstance(sketch, Simhash) and sketch.vector_bytes:
         text += (
             f", and {sketch.dimensions} weights of 4 bits each, by which similarity is estimated"
