@@ -35,8 +35,8 @@ def test_each_removed_document_is_beside_the_one_that_stays(simdb_run, source):
     parsed, pairs = shown()
     assert (ran.code, ran.output) == (0, plain.output)
     assert pairs == [("b", "a"), ("d", "a")]
-    assert parsed.texts["del"] == ["words", "two more of them"]
-    assert parsed.texts["ins"] == ["words", "one"]
+    assert parsed.texts["del"] == ["Marked", "two more of them"]
+    assert parsed.texts["ins"] == ["marked", "one"]
     assert parsed.texts["dd"] == ["4", "2", "2", "2"]
     assert "exact Jaccard similarity of their texts is at least 0.8" in parsed.text("p")
     assert len(Path("kept.jsonl").read_text().splitlines()) == 2
@@ -56,7 +56,7 @@ def test_matches_of_a_database_have_their_texts_if_they_are_known(simdb_run, sou
     simdb_run("dedup", later, "--db", "d", "--report", "page.html", "--texts", source, "--show", 5)
     parsed, pairs = shown()
     assert pairs == [("e", "a")]
-    assert parsed.texts["del"] == ["words", "three"]
+    assert parsed.texts["del"] == ["Marked", "three"]
 
 
 def test_without_jinja_nothing_is_read(simdb_run, source, monkeypatch):

@@ -158,8 +158,8 @@ def test_the_page_shows_each_removed_text_beside_the_one_that_stays(tmp_path):
     parsed = page_of(found, tmp_path)
 
     assert [text for text in parsed.texts["bdi"] if text in "abcd"] == ["a", "b", "d", "b"]
-    assert parsed.texts["del"] == ["words", "four", "four"]
-    assert parsed.texts["ins"] == ["words", "five", "five"]
+    assert parsed.texts["del"] == ["Marked", "four", "four"]
+    assert parsed.texts["ins"] == ["marked", "five", "five"]
     assert parsed.texts["dd"] == ["4", "2", "2", "2"]
     assert "exact Jaccard similarity of their texts is at least 0.5" in parsed.text("p")
 
@@ -175,7 +175,7 @@ def test_the_text_of_an_earlier_call_is_not_at_hand(tmp_path):
     assert [text for text in parsed.texts["bdi"] if text in ("old", *"abc")] == [
         "c", "b", "a", "old",
     ]  # fmt: skip
-    assert parsed.texts["del"] == ["words", "v"]
+    assert parsed.texts["del"] == ["Marked", "v"]
     assert parsed.text("p").count("Its text is not at hand.") == 1
 
 
