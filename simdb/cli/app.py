@@ -30,8 +30,8 @@ from simdb.core.errors import full_disk
 from simdb.core.foreign import own_words
 
 NO_MEMORY = (
-    "the memory of this process is used up; give it more, or take fewer threads, as with the"
-    " environment variable SIMDB_THREADS=1, or let dedup hold less, with --memory 64M"
+    "the memory of this process is used up; give it more, use fewer threads, as with the"
+    " environment variable SIMDB_THREADS=1, or limit the memory of dedup, as with --memory 64M"
 )
 # Advice on errors of the system that name no file.
 ADVICE = {

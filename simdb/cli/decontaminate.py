@@ -113,7 +113,7 @@ def decontaminate(
             progress.report(note)
         progress.note(intake.summary(_counts(found, intake), progress.elapsed_seconds))
         if found.short:
-            progress.note("simdb dedup --against finds the documents that are a short item as such")
+            progress.note("simdb dedup --against finds documents that consist of a short item")
     listing.end(has_found=bool(found.found), has_skipped=intake.skipped > 0)
 
 

@@ -30,7 +30,7 @@ FLAT_TEXT_COLUMNS = (
 GROUP_COLUMNS = ("representative", "size", "duplicates")
 PART_COLUMNS = ("id", "parts", "dropped", "left")
 MATCH_COLUMNS = ("id", "match", "distance", "similarity")
-INSIDE = "these are larger than those of --against; simdb decontaminate finds one inside another"
+INSIDE = "documents of --against are much smaller; simdb decontaminate finds them inside others"
 # From this number of documents on, a note says if most are near-duplicates.
 MANY_DOCUMENTS = 1000
 
@@ -98,7 +98,7 @@ class StoreOptions:
             ):
                 if is_given and not has_parts and not is_kept:
                     raise OptionError(
-                        f"{path} was created without {name}, and what it has stored cannot get any;"
+                        f"{path} was created without {name}, and stored documents cannot get them;"
                         f" leave out {name}, or begin a new database"
                     )
             try_out(database)
@@ -187,16 +187,13 @@ class ResultOptions:
     def check(self, unit: str) -> files.Format | None:
         """Return the format of --groups; OptionError for a file that cannot be written."""
         if self.groups == files.STANDARD_OUTPUT:
-            raise OptionError(
-                "--groups names a file; on standard output are the groups themselves, or with -o -"
-                " what is kept"
-            )
+            raise OptionError("--groups names a file; without it, the groups are printed")
         if self.report == files.STANDARD_OUTPUT:
             raise OptionError("--report names a file, such as --report removed.html")
         if self.report is not None:
             jobs.check_page(self.report)
         if self.show is not None and unit != core.options.DOCUMENT:
-            raise OptionError("--show shows texts that are alike; leave it out with --unit")
+            raise OptionError("--show shows whole texts that match; leave it out with --unit")
         return None if self.groups is None else files.output_format(self.groups, "--groups")
 
     def beginnings(self, db: str | None) -> AbstractContextManager[texts.Beginnings | None]:
@@ -516,14 +513,14 @@ def _notes(outcome: jobs.Outcome, keep: str, documents: int) -> Iterator[str | N
     yield verification_note(outcome.verification)
     if keep != core.keeping.FIRST and outcome.earlier:
         yield (
-            f"--keep {keep} chose among the documents of this run;"
+            f"--keep {keep} chose only among the documents of this run;"
             f" {quantity(outcome.earlier, 'document')} of it match documents of earlier runs, which"
-            " stay"
+            " are kept"
         )
     if outcome.again:
         yield (
-            "this run is in the database already, and keeps again what it stored then"
-            f" ({quantity(outcome.again, 'document')}); --run NAME begins another run"
+            "this run is in the database already, so the documents that it stored then are kept"
+            f" again ({quantity(outcome.again, 'document')}); --run NAME begins another run"
         )
     is_most = outcome.parts is None and 2 * outcome.duplicates > documents
     if documents >= MANY_DOCUMENTS and is_most:

@@ -126,7 +126,7 @@ def _check_apart(places: Mapping[str, str | None]) -> None:
     given = [(name, os.path.normpath(path)) for name, path in places.items() if path is not None]
     for (name, path), (other, place) in permutations(given, 2):
         if path == place or path.startswith(os.path.join(place, "")):
-            raise OptionError(f"{name} {path} lies in {other} {place}; name places apart")
+            raise OptionError(f"{name} {path} lies in {other} {place}; name separate places")
 
 
 def _format(path: str) -> str:

@@ -13,7 +13,7 @@ from simdb.cli.options.declare import Natural
 from simdb.cli.options.intake import Intake
 from simdb.cli.options.option_groups import TextOptions
 from simdb.cli.output.progress import Progress
-from simdb.cli.output.render import in_words, is_table, print_one, print_text
+from simdb.cli.output.render import in_words, is_table, print_one, print_text, quantity
 from simdb.core.choices import MarkupName
 from simdb.core.errors import InputError
 
@@ -126,7 +126,7 @@ def _texts_of(
     missing = sorted({id for pair in judged for id in pair[:2]} - named.keys())
     if missing:
         raise InputError(
-            f"{path}: {len(missing)} of the ids are of no document in the sources, such as"
+            f"{path}: the sources lack {quantity(len(missing), 'document')} of the pairs, such as"
             f" {missing[0]!r}"
         )
     return [(named[pair.left], named[pair.right]) for pair in judged]

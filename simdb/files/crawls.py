@@ -144,7 +144,7 @@ def _page(library: Any, response: bytes) -> tuple[bytes, str, int | None]:
         if found is not None and is_whole:
             content = found
         elif not content.lstrip().startswith(b"<") and not kernel.is_utf8(content):
-            raise InputError(f"the page is damaged or cut off: it is no whole {encoding}")
+            raise InputError(f"the page is damaged or cut off: its {encoding} is incomplete")
     return content, (record.http_charset or "").strip("\"'"), record.http_headers.status_code
 
 

@@ -92,7 +92,7 @@ def check_outputs(
             _check_asked(in_place, f"{name} {path} is a source, which it would replace", remedy)
         for each in apart.values():
             if os.path.lexists(path) and _is_within(path, each):
-                _check_asked(in_place, f"{name} {path} is there, in the source {each}", remedy)
+                _check_asked(in_place, f"{name} {path} is already in the source {each}", remedy)
             if _is_within(each, path):
                 raise OptionError(f"{name} {path}: it is the folder of {each}; name another one")
 
@@ -271,7 +271,7 @@ class Target:
         if not self.rows:
             return f"{self.path} is empty: {reason}{kept}"
         if not kept:
-            lost = f"{self.path} was replaced, and what was left out of it is kept nowhere"
+            lost = f"{self.path} was replaced, and its omitted documents are kept nowhere"
             return lost if self.is_source else None
         if self.is_sparing:
             return f"{self.path} was read, and some of it was skipped{kept}"
@@ -465,8 +465,8 @@ class Outputs:
                 aside.append(f"{each.path} ({failed.strerror or failed})")
         if aside:
             raise FullError(
-                f"{error}; then what had been at these places could not be put back, and is beside"
-                f" them, as {BEFORE}: {', '.join(aside)}"
+                f"{error}; then these replaced files could not be restored, and are next to their"
+                f" places, named {BEFORE}: {', '.join(aside)}"
             ) from error
 
     @contextmanager

@@ -103,8 +103,8 @@ def check_sources(sources: Collection[str], reading: SourceOptions) -> None:
         if not is_remote(source) and is_stream(source):
             if (stream := stream_of(source)) in streams:
                 raise InputError(
-                    f"{valid_name(source)} is given twice, and a stream can be read only once;"
-                    " give it once, or keep its content in a file"
+                    f"{valid_name(source)} appears twice, but a stream can be read only once;"
+                    " name it once, or write its content into a file"
                 )
             streams.add(stream)
 
@@ -351,8 +351,8 @@ def check_apart(sources: Collection[str], against: Collection[str]) -> None:
         twice = [source for at, source in own.items() if is_under(at, [place])]
         if twice or is_under(place, own):
             raise InputError(
-                f"{valid_name(twice[0] if twice else each)} is in the data and in what they are"
-                " compared with, where all of it would go; leave it out of one of the two"
+                f"{valid_name(twice[0] if twice else each)} is both in the data and in the"
+                " reference, so all of it would be removed; name it in one of the two"
             )
 
 
@@ -593,7 +593,7 @@ def read_one(path: str, reading: SourceOptions) -> str:
                 return content.read_text(stream, reading.encoding, reading.errors)[0]
     except content.CONTENT_ERRORS as error:
         raise InputError(f"{valid_name(path)}: {content.explained(error)}") from error
-    raise InputError(f"{valid_name(path)} holds records, not one text; look them up by lookup")
+    raise InputError(f"{valid_name(path)} holds records, not one text; use lookup for them")
 
 
 def stream_kind(stream: io.BufferedReader, name: str, reading: SourceOptions) -> str:

@@ -278,7 +278,7 @@ def _check_shards(output: str, sources: Sequence[str]) -> list[str]:
     """
     if "-" in sources:
         raise OptionError(
-            f"{output}: the files in it are called as the sources, and standard input has"
+            f"{output}: its files are named after the sources, and standard input has"
             f" no name; let FILE end in {', '.join(formats.TABLES)}"
         )
     shards = _shards(sources)

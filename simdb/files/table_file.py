@@ -242,8 +242,8 @@ def write_parquet(
 ) -> int:
     """Write all parts as a Parquet or Arrow file, as `kind` says; return the number of rows.
 
-    `parts()` begins with the first part again.  Without parts, the columns are those of the files
-    `sources` or, without these, columns of text with `names`.
+    `parts()` begins with the first part again.  Without parts, the columns are taken from the files
+    `sources` or, without these, are text columns with `names`.
     """
     arrow = load_arrow(f"writing {kind.capitalize()}")
     columns = _FileColumns(arrow)

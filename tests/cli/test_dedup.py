@@ -61,7 +61,7 @@ def test_survivors_can_replace_their_source(simdb_run, write_lines, tmp_path):
     ran = simdb_run("dedup", "a.jsonl", "-o", "a.jsonl", "--in-place")
 
     assert (tmp_path / "a.jsonl").read_text() == json.dumps(record("x", FOX)) + "\n"
-    assert "a.jsonl was replaced, and what was left out of it is kept nowhere\n" in ran.notes
+    assert "a.jsonl was replaced, and its omitted documents are kept nowhere\n" in ran.notes
     assert os.listdir(tmp_path) == ["a.jsonl"]
 
 

@@ -44,8 +44,8 @@ def test_what_an_earlier_run_stored_is_kept_and_that_is_said(simdb_run, write_li
     assert [(row["id"], row["match"]) for row in ran.rows] == [("1", "0"), ("2", "0")]
     assert Path("k.jsonl").read_text() == ""
     assert (
-        "--keep max:score chose among the documents of this run; 2 documents of it match"
-        " documents of earlier runs, which stay"
+        "--keep max:score chose only among the documents of this run; 2 documents of it match"
+        " documents of earlier runs, which are kept"
     ) in ran.notes
 
 

@@ -68,7 +68,7 @@ def test_judged_pairs_are_read_in_each_format(simdb_run, records, write_lines, t
         ("a.tsv", "1 2 1\n", "a.tsv:1: a judged pair"),
         ("a.jsonl", "[1, 2, 1]\n\n{\n", "a.jsonl:3: this is not JSON"),
         ("a.jsonl", "7\n", "a.jsonl:1: a judged pair is an array"),
-        ("a.tsv", "1\tnobody\t1\n", "a.tsv: 1 of the ids are of no document"),
+        ("a.tsv", "1\tnobody\t1\n", "a.tsv: the sources lack 1 document of the pairs"),
     ],
 )
 def test_bad_pairs_are_wrong_use(simdb_run, records, tmp_path, name, content, message):

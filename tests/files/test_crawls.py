@@ -177,7 +177,7 @@ def test_a_page_whose_encoding_is_damaged_is_a_problem(encoding, body):
 
     assert (after.id, after.text) == ("http://a.org/2", PAGE)
     assert problem.where == "a.warc:1"
-    assert f"cut off: it is no whole {encoding}" in problem.reason
+    assert f"cut off: its {encoding} is incomplete" in problem.reason
 
 
 def test_an_empty_page_has_an_empty_text():

@@ -56,7 +56,7 @@ def test_outputs_are_apart_from_each_other_and_from_the_input(places):
     ran = CliRunner().invoke(app, ["spark", "dedup", *places])
 
     assert ran.exit_code == 2
-    assert "name places apart" in ran.output
+    assert "name separate places" in ran.output
 
 
 def test_what_cannot_be_done_is_one_line(spark, tmp_path, source):

@@ -337,7 +337,7 @@ class ShortHint:
         most = quantity(round(median), "word")
         return (
             f"half of the documents have at most {most}, and the default threshold misses most"
-            " near-duplicates among such short documents: simdb tune SOURCE... says which options"
+            " near-duplicates among such short documents: simdb tune SOURCE... shows which options"
             " suit them"
         )
 

@@ -44,7 +44,7 @@ def check_nearest(nearest: int | None, others: Mapping[str, object]) -> None:
     name = next((name for name, value in others.items() if value is not None), None)
     if nearest is not None and name is not None:
         raise OptionError(
-            f"{name} does not apply to --nearest, which shows K documents whatever their"
+            f"{name} does not apply to --nearest, which shows K documents of any"
             " similarity; leave out one of the two"
         )
 

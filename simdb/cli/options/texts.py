@@ -157,7 +157,7 @@ def check_keep(keep: str) -> None:
     """Raise OptionError unless --keep has a rule; for the name of a file, it points to -o."""
     if files.names_output(keep) and not keep.startswith(("max:", "min:")):
         raise OptionError(
-            f"--keep {keep} names a file, and --keep says which document of a group stays, such as"
-            f" longest; what stays is written by -o {keep}"
+            f"--keep {keep} names a file, but it takes the rule that chooses which document of"
+            f" a group to keep, such as longest; -o {keep} writes the documents to keep"
         )
     core.keeping.parse(keep, "--keep")
