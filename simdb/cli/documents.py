@@ -66,7 +66,7 @@ def delete(
 
 
 def _document_time(snapshot: simdb.Snapshot | simdb.ShardedDatabase, id: str | int) -> files.Row:
-    """Return the time, in UTC, of insertion or last sight of a document; none for shards."""
+    """Return the UTC time when a document was inserted or last seen; none for shards."""
     if not isinstance(snapshot, simdb.Snapshot):
         return {}
     (time,) = snapshot.times_many([id])

@@ -128,7 +128,7 @@ def _times(path: str) -> Iterator[tuple[str, str]]:
 
 
 def _document_times(numbers: simdb.Statistics, options: simdb.Options) -> Iterator[tuple[str, str]]:
-    """Yield the first and last time of insertion or sight of documents, if these are kept."""
+    """Yield the times when the first and last document were inserted or seen, if known."""
     first, last = numbers.oldest_time, numbers.newest_time
     if first is not None and last is not None:
         now = time.time()

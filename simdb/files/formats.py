@@ -39,7 +39,7 @@ TABLES = {e: ENDINGS[e] for e in (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet
 # First bytes of an Arrow file, and of either an Arrow file or an Arrow stream.
 ARROW_FILE = b"ARROW1"
 ARROW_MAGICS = (ARROW_FILE, b"\xff\xff\xff\xff")
-# The path that means a standard stream.
+# The path that stands for a standard stream.
 STANDARD_INPUT = STANDARD_OUTPUT = "-"
 GZIP, ZSTD, BZIP2, XZ = ".gz", ".zst", ".bz2", ".xz"
 COMPRESSIONS = (GZIP, ZSTD, BZIP2, XZ)

@@ -60,7 +60,7 @@ WAITED_BYTES = 1 << 20
 PATHS_MAX = 32  # at which the kernel looks for values
 # A shorter run of accepted lines between refused lines is parsed one by one, too.
 RUN_LINES = 8
-# A block of lines that are shorter on average is halved down to HOLLOW_BYTES.
+# A block whose lines have fewer than LINE_BYTES on average is halved down to HOLLOW_BYTES.
 LINE_BYTES, HOLLOW_BYTES = 8, 1 << 16
 # The kernel's codes for accepted and refused lines.
 TAKEN, REFUSED = 0, 2

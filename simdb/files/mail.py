@@ -90,7 +90,7 @@ def _bare(content: bytes) -> bytes:
 
 
 def _messages(stream: io.BufferedReader) -> Iterator[bytes]:
-    """Yield the bytes of each message of a mailbox; only the beginning of a too long message."""
+    """Yield the bytes of each message of a mailbox; only the beginning if it is too long."""
     lines: list[bytes] = []
     size, is_after_blank = 0, True
     for line in iter(partial(stream.readline, BUFFER_BYTES), b""):

@@ -49,7 +49,7 @@ class LinesAgain(ExitStack):
     def __init__(self, origins: Origins, output: SurvivorOutput | None) -> None:
         """Read lines from `origins` where possible.
 
-        `output`: output of some of them; None if nothing will be written.
+        `output`: where some of them will be written; None if none will.
         """
         super().__init__()
         folder = None if output is None else output.folder

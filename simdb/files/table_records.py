@@ -88,7 +88,10 @@ def read_table(
 
 
 def _table(stream: io.BufferedReader, reading: SourceOptions, delimiter: str) -> CsvHead | None:
-    """Return the first row of a stream, unconsumed; None if it is not UTF-8 or too long."""
+    """Return the first row of a stream; None if it is not UTF-8 or too long.
+
+    Consumes nothing.
+    """
     if reading.encoding not in ("utf-8", "utf-8-sig"):
         return None
     peeked = stream.peek()
@@ -362,7 +365,7 @@ def quoted(content: bytes, delimiter: str) -> I64:
     if not len(quotes):
         return quotes
     is_edge = flags_at([LINE_FEED, RETURN, ord(delimiter)], 256)
-    is_double = np.diff(quotes, append=len(codes) + 1) == 1  # with the next one
+    is_double = np.diff(quotes, append=len(codes) + 1) == 1  # the next quote follows at once
     opens = is_edge[codes[quotes - 1]]
     opens[0] |= quotes[0] == 0
     closes = is_edge[codes[np.minimum(quotes + 1, len(codes) - 1)]]

@@ -26,7 +26,7 @@ BATCH_BYTES = 1 << 25
 REPORTED_PROBLEMS = 20
 # A field that is missing in one record is nearly always missing in the whole file.
 REPORTED_NO_FIELD = 3
-# Kinds that are told apart: a reason can contain parts of a record.
+# Limit on kinds, which could be endless since a reason can contain parts of a record.
 KINDS_MAX = 1000
 NUMBER = re.compile(r"\d+")
 # Texts of a batch whose words are counted, and the characters of each.

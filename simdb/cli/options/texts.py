@@ -28,7 +28,7 @@ PORTION_ROWS = 512
 def stored_texts(
     sources: list[str] | None, inputs: ReadingOptions, sketch: simdb.TextSketch
 ) -> Iterator[TextsOfIds | None]:
-    """Read the texts of --texts, and yield a function that finds them by ids; None without."""
+    """Read the texts of --texts; yield a function that finds them by id, None without them."""
     with texts_by_id(sources) as texts:
         if texts is not None and sources is not None:
             files.check_sources(sources, inputs.reading())

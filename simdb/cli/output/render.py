@@ -107,7 +107,7 @@ def print_text(text: str) -> None:
 
 
 def wrapped(text: str, stream: TextIO | None = None) -> str:
-    """Return a line, wrapped if the stream (None: standard error) is a terminal."""
+    """Return a line, wrapped if `stream`, by default standard error, is a terminal."""
     if not (sys.stderr if stream is None else stream).isatty():
         return text
     return textwrap.fill(
@@ -189,7 +189,7 @@ def time_in_words(microseconds: float) -> str:
 def _print_lines(rows: Iterable[Row]) -> int:
     """Print rows as lines of JSON, in ASCII unless the output is UTF-8; return their number.
 
-    On a terminal, characters that could control it or turn its text around are escaped, too.
+    On a terminal, characters that could control it or reverse its text are escaped, too.
     """
     is_terminal = sys.stdout.isatty()
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
