@@ -86,17 +86,20 @@ def test_stop_words_stay_as_they_were_when_the_database_was_made(open_database, 
 
 @pytest.mark.filterwarnings("ignore:.* was made with:RuntimeWarning")
 @pytest.mark.parametrize(
-    ("name", "version"), [("Snowball", "snowball_version"), ("selectolax", "parser_version")]
+    ("name", "module", "version"),
+    [("Snowball", pipeline, "snowball_version"), ("selectolax", markup, "parser_version")],
 )
-def test_another_version_of_a_package_is_warned_of(open_database, monkeypatch, name, version):
+def test_another_version_of_a_package_is_warned_of(
+    open_database, monkeypatch, name, module, version
+):
     with monkeypatch.context() as patched:
-        patched.setattr(pipeline, version, lambda: "1.2.3")
+        patched.setattr(module, version, lambda: "1.2.3")
         open_database(options=ALL)
 
-    monkeypatch.setattr(pipeline, version, lambda: "1.3.0")
+    monkeypatch.setattr(module, version, lambda: "1.3.0")
     with pytest.warns(RuntimeWarning, match=rf"{name} 1\.2\.3.*1\.3\.0 is installed"):
         open_database()
-    monkeypatch.setattr(pipeline, version, lambda: "1.2.9")
+    monkeypatch.setattr(module, version, lambda: "1.2.9")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         open_database()
