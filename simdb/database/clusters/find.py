@@ -69,8 +69,6 @@ def find_clusters(
     `judge` decides which pairs match; None leaves this to the criterion.  Equal sketches match
     without it.
     """
-    if judge is not None:
-        judge.hold()
     if policy == STAR:
         labels = _star_labels(state, criterion, places, judge)
     else:

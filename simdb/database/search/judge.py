@@ -272,7 +272,10 @@ def for_pairs(
     is_free = question.recall is None and criterion.method == AUTO and not options.is_minhash
     if is_exact and is_free and criterion.similarity is not None:
         criterion = replace(criterion, recall=max(criterion.recall, EXACT_RECALL))
-    return judging(state, criterion, question, texts, is_exact=is_exact)
+    criterion, judge = judging(state, criterion, question, texts, is_exact=is_exact)
+    if judge is not None:
+        judge.hold()
+    return criterion, judge
 
 
 def candidates_of(options: Options, criterion: Criterion, judge: Judge) -> Criterion:

@@ -117,8 +117,6 @@ def pairs_of(
     criterion, judge = for_pairs(state, question, texts, is_exact=is_exact)
     plan = state.plan(criterion, is_swept=True)
     found = find_couples(state, criterion, judge)
-    if judge is not None:
-        judge.hold()
     chunks = (as_pairs(state, couples, is_exact=judge is not None) for couples in found)
     counts = None if judge is None else judge.counts
     return FoundPairs(chunks, plan, state.scale.measure, counts)

@@ -89,8 +89,7 @@ def words_of(text: str) -> list[str]:
     words: list[str] = []
     for word, space in WORD.findall(visible(text[:TEXT_CHARACTERS])):
         words += [word] if len(word) <= WORD_CHARACTERS else PIECES.findall(word)
-        ends = space.count("\n")
-        words[-1] += "\n" * min(ends, 2) + space.rpartition("\n")[2] if ends else " "
+        words[-1] += ("\n" * min(n, 2) + space.split("\n")[-1]) if (n := space.count("\n")) else " "
     return words
 
 
