@@ -95,15 +95,15 @@ def decontaminate(
         The fields of an item to look for: separately, as in ["question", "answer"], or joined, as
         in [("question", "answer")].  By default, `text`.
     coverage : float, default 0.5
-        The share of an item's words that passages of a document, near one another, must have.
+        The share of an item's words that must be in passages near one another in a document.
         Items under 30 words need up to .3 more, and items of 5-7 words need all their words.
     ngram : int, default 5
         Number of consecutive equal words that start a passage.  The passage extends over changed
         words.
     common : float, default 0.0001
         An n-gram is common if more than 10 documents, and more than this share of them, have it.
-        Words that are only in common n-grams do not count.  An n-gram that more than 10 items, and
-        more than this share of them, have is ignored.
+        Words that are only in common n-grams do not count.  An n-gram is ignored if more than 10
+        items, and more than this share of them, have it.
     numbers : {"same", "any"}, default "same"
         With "same", a document with other numbers in place of the item's numbers does not match.
     action : {"drop", "cut", "mark"}, default "drop"

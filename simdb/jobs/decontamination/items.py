@@ -22,7 +22,7 @@ from simdb.core.values import dataclass
 from simdb.sketch import WordOrder
 
 NGRAM_LEAST, NGRAM_MOST = 2, 32  # words
-# The longest n-gram that survives if every sixth word is changed, and selective enough.
+# The longest n-gram that survives a change of every sixth word; it is selective enough.
 NGRAM = 5
 # Shorter items, such as names and numbers, are not looked for: any collection has them.
 LEAST_WORDS = 5
@@ -38,7 +38,7 @@ FAMILY_WORDS = 3
 # `LeakRule.coverage` suffices for items of `LONG_WORDS` or more telling words.  For fewer, the
 # threshold rises, up to `MORE_COVERAGE` at `SHORT_WORDS`.
 LONG_WORDS, SHORT_WORDS, MORE_COVERAGE = 30, 8, 0.3
-# The least words of each class of items, and the distinct n-grams a document must have of one.
+# Three classes of items by their words, and the distinct n-grams a document must have of each item.
 NEAR_WORDS, NEAR_NGRAMS = (0, 12, 30), (1, 2, 3)
 # These n-grams must lie within twice the words of the item, plus this number.
 NEAR_MORE = 32

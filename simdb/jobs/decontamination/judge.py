@@ -19,7 +19,7 @@ from simdb.sketch import WordOrder
 TELLING_LEAST = 5
 WHOLE_WORDS = 10
 WHOLE_COVERAGE = 0.8
-# Other numbers make another item if they are at least one of this number of words.
+# Other numbers make another item if they are 1 / `OTHER_NUMBERS` or more of its words.
 OTHER_NUMBERS = 25
 
 

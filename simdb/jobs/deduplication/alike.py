@@ -5,7 +5,7 @@ It holds arrays of minima and decisions; texts are read again from their source.
 for the cosine of weights and the distance of fingerprints, which minima cannot find.
 
 A `Measure` returns the similarities of pairs.  Pairs match from its similarity `least` on.  The
-share `recall` of the pairs with a Jaccard similarity of `alike` or more must be candidates.
+share `recall` of all pairs above its bound of Jaccard similarity must be candidates.
 `counts` has the decisions of texts, None if estimates decide.
 """
 
@@ -47,8 +47,8 @@ from simdb.jobs.deduplication.question import Decided, DedupQuestion, TextSource
 from simdb.jobs.deduplication.stars import find_connected, find_stars
 from simdb.plan import Background, Banding
 
-# The comparison of minima may lose this share of the matches that bands may lose, and at most this
-# share of all matches.
+# Comparing minima may lose the share `LOST_SHARE` of the matches that bands may lose, and at most
+# `LOST_MOST` of all matches.
 LOST_SHARE, LOST_MOST = 0.01, 1e-6
 CHANCE = 1 / 256  # that minima of 32 bits differ but their lowest 8 bits are equal
 # Pairs per batch when minima are compared.
@@ -57,8 +57,8 @@ PART_PAIRS = 1 << 15
 STORED_DOCUMENTS = 1 << 17
 # Removed documents per batch when their similarities are computed.
 COMPARED_DOCUMENTS = 1 << 14
-# An estimate is two standard deviations too high once in 44 times.  So a pair whose true similarity
-# is further below the threshold is seldom a match.
+# One estimate in 44 is more than two standard deviations too high, so pairs further below the
+# threshold than that are seldom matches.
 CANDIDATE_DEVIATIONS = 2.0
 # Documents and pairs per batch when estimates are computed.
 SKETCHED_DOCUMENTS = 1 << 8
@@ -103,7 +103,7 @@ class ByTexts:
         return self._sizes[positions]
 
     def steps(self, left: U32, right: U32) -> I64:
-        """Return the least possible similarity of left[i] and right[i] if the first has the second.
+        """Return the least similarity of left[i] and right[i] if the first contains the second.
 
         The unit is 1 / `COMPARED_MINIMA`, so that `COMPARED_MINIMA` is the similarity 1.
         """

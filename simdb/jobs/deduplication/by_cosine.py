@@ -152,7 +152,7 @@ def _agreeing(cosines: F64 | F32) -> F64:
 
 
 def _unlike(units: F32, similarity: float) -> F64:
-    """Return that probability for pairs of sampled vectors that do not match."""
+    """Return the probability of the same side of a plane for sampled pairs that do not match."""
     chosen = np.linspace(0, len(units) - 1, min(SAMPLED_VECTORS, len(units))).astype(np.int64)
     some = units[sorted_unique(chosen)]
     cosines = (some @ some.T)[np.triu_indices(len(some), 1)]
@@ -161,7 +161,7 @@ def _unlike(units: F32, similarity: float) -> F64:
 
 
 class Cosines:
-    """Compares vectors, none of them zero, by their places."""
+    """A comparison of vectors, none of them zero, by their places."""
 
     def __init__(
         self, units: F32, values: Callable[[I64], Floats], least: float, threads: int
@@ -208,7 +208,7 @@ def scaled(vectors: Floats) -> F64:
 
 
 class _Products:
-    """The decisions by matrix products: the leader of each vector, or the vector itself."""
+    """The decisions by matrix products; the owner of a vector is its leader, or itself."""
 
     def __init__(self, cosines: Cosines) -> None:
         count = len(cosines.units)

@@ -1,4 +1,4 @@
-"""Claims: the decision which documents of a run are kept and stored in a database.
+"""Claims: decides which documents of a run are kept and stored in a database.
 
 A document whose id and sketch are stored is not compared.  It is kept if this run stored it on an
 earlier occasion; if another run stored it, it counts as seen.  A document that this run left out on
@@ -63,7 +63,7 @@ class LeftOut(NamedTuple):
 
 
 class Arrivals(ExitStack):
-    """The documents of one run, in the order in which they are added; `with` frees them."""
+    """The documents of one run, in the order of adding; `with` frees them."""
 
     def __init__(
         self,
@@ -169,11 +169,11 @@ class Arrivals(ExitStack):
 
 
 class Settled(NamedTuple):
-    """Some documents, divided before any comparison, by ascending positions among these documents.
+    """Some documents, by their states before any comparison, as ascending positions.
 
     `fresh`: the documents to compare.  `names`: new ids by position, for documents that cannot be
     stored under their own.  `left`: the documents that this run left out on an earlier occasion;
-    `found`: what they matched then.
+    `found`: their matches.
     """
 
     fresh: I64
@@ -204,7 +204,7 @@ class Claims(ExitStack):
         key = database.id_key(transaction)
         self._repeat = Repeat(run, question.rule, transaction, key)
         self._key = self._repeat.key or kernel.new_id_key()
-        self._is_back = np.zeros(self._repeat.kept_count, np.bool_)  # flags what the run stored
+        self._is_back = np.zeros(self._repeat.kept_count, np.bool_)  # of stored documents
         self._taken = SortedKeys()  # hashes of ids of documents compared or left out again
         self._places: list[I64] = []  # of compared documents
         self._again: list[I64] = []

@@ -100,60 +100,61 @@ def deduplicate(
 ) -> Deduplicated[Given]:
     """Remove the near-duplicates from data.
 
-    Two rows match if the exact Jaccard similarity of the sets of their shingles is at least
+    Two rows match if the exact Jaccard similarity of their sets of shingles is at least
     `similarity`.
 
     Parameters
     ----------
     data : list, dict, frame, table, dataset, path, pattern, list of os.PathLike or array
-        Texts in a list or in a dict by ids; frames of pandas or polars, tables of Arrow, DuckDB or
-        datasets, or dicts; files.  Or vectors, float[n, d]; fingerprints, uint64[n] or
-        `Fingerprints`; hashes, uint8[n, b], or in any form with sketch=Bits(b).
+        Texts in a list, or in a dict by their ids.  Rows in a frame of pandas or polars, a table of
+        Arrow, DuckDB or datasets, or dicts.  Files.  Vectors, float[n, d].  Fingerprints, uint64[n]
+        or `Fingerprints`.  Hashes, uint8[n, b], or in any form with sketch=Bits(b).
     text : str or tuple, default "text"
         The field with the text: a name, a path "a.b", "a|b" (the first that exists) or a tuple
         (joined).
     id : str, tuple or list, optional
-        The field with the id, or the ids themselves; positions if not given.
+        The field with the id, or the ids themselves.  By default, positions.
     keep : str or callable, default "first"
         Which row of a group is kept: "first", "last", "longest", "shortest", "max:FIELD",
-        "min:FIELD", or a function; with rule="contained", of rows of equal length.
+        "min:FIELD", or the row with the greatest result of a function.  With rule="contained", this
+        applies only to rows with the same number of word 3-grams.
     similarity : float, optional
-        The least similarity; 0.8 if not given, and of vectors a cosine of .889.
+        The threshold.  By default 0.8, and for vectors a cosine of .889.
     distance : int, optional
-        The largest number of bits that differ, for fingerprints and hashes.
+        The largest number of differing bits, for fingerprints and hashes.
     recall : float, optional
         The share of matches to find; see `Database.find_clusters`.
     rule : {"similar", "contained"}, default "similar"
-        "contained" removes a row only if a longer row has all its word 3-grams except `lose`, and
-        then its shingles; the longer row is kept even if it comes later.  A text in one that is
-        more than 1 / `similarity` times as long is not found.
+        "contained" removes a row only if a larger row has all its word 3-grams except `lose`.  The
+        larger row is kept even if it comes later.  It must have at most 1 / `similarity` times as
+        many 3-grams.
     lose : int, default 0
         Number of word 3-grams that a removed row may lose, with rule="contained".
     verify : {"exact", "numbers", "estimate"}, default "exact"
-        What decides: the exact similarity of the texts; with "numbers" also that their numbers are
-        equal; or the estimate of sketches.
+        The measure that decides.  "exact" is the similarity of the texts, "numbers" also requires
+        equal numbers in both, and "estimate" is the similarity that sketches estimate.
     policy : {"star", "connected"}, default "star"
         How matches become groups; see `Database.find_clusters`.
     against : data, Database or path, optional
-        Another collection: rows that match a document of it are removed.
+        Another collection.  Rows that match one of its documents are removed.
     db : Database, str or path, optional
         A database of earlier rows, created if missing.  A row is removed if it matches a stored
-        document or a kept row, or has the id and sketch of a stored one.  All other rows are
-        stored, all or none of them.  Without `id`, texts make the ids.  For other options than the
-        default, give `simdb.open(path, options=...)`.
+        document or a kept row, or if its id and sketch are stored.  All other rows are stored in
+        one transaction.  Without `id`, ids are derived from the texts.  To choose options for a new
+        database, give `simdb.open(path, options=...)`.
     run : str, optional
-        A name of this call.  A later call of the same run, or without a name of the same ids,
-        removes the same rows.
+        The name of this run.  A later call with the same name removes the same rows.  Without
+        names, calls with the same ids are the same run.
     unit : {"document", "paragraph", "line", "sentence"} or Unit, default "document"
         Remove repeated parts of texts rather than whole texts.  A part of 5 words or more is
         removed if an earlier part has the same words or, with `similarity`, is similar enough.
-        `simdb.Unit("paragraph", min_words=8)` says from how many words on.
+        `simdb.Unit("paragraph", min_words=8)` sets another minimum.
     sketch : Simhash, Minhash or Bits, optional
-        How documents are sketched and cut into shingles.
+        How documents are cut into shingles and sketched.
     on_null : {"keep", "drop", "error"}, default "keep"
         What to do with rows without a text.
     max_share : float, optional
-        The largest share of rows that may be removed; OptionError if more would be.
+        The largest share of rows that may be removed; a larger one raises OptionError.
     encoding : str, default "utf-8"
         The encoding of bytes and files; see `Database.query`.
     errors : {"strict", "replace"}, default "strict"
@@ -169,8 +170,8 @@ def deduplicate(
     Returns
     -------
     Deduplicated
-        `data` has the rows that are kept, in the form that was given; `kept`, `groups` and
-        `removed` say what became of the others.
+        `data` has the kept rows, in the form of the given data.  `groups` and `removed` have the
+        duplicates and their matches.
 
     Raises
     ------
@@ -181,7 +182,7 @@ def deduplicate(
 
     Notes
     -----
-    With `db`, estimates decide about stored documents that are not among the rows, unless the
+    With `db`, stored documents that are not among the rows are compared by estimate, unless the
     database stores texts or features.
 
     Examples

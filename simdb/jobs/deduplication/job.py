@@ -48,8 +48,8 @@ LARGEST_SHOWN = 3
 # Smaller groups are not mentioned.
 LARGE_DOCUMENTS = 10
 
-# Opens or creates a database, for a `with` statement.  Its argument is a test of the job, called
-# before any reading with the database, or with an empty one of the same options.
+# Opens or creates a database, for a `with` statement.  Before anything is read, its argument is
+# called with the database, or with an empty one of the same options.
 OpenedDatabase: TypeAlias = (
     "Callable[[Callable[[Database], object]], AbstractContextManager[Database]]"
 )
@@ -118,7 +118,7 @@ class DedupJob:
         self.found(outcome)
 
     def write(self, lines: files.LinesAgain, outcome: "Outcome", what: str, **places: int) -> None:
-        """Write the kept documents; `places`: the number of other documents by their fate."""
+        """Write the kept documents; `places`: the numbers of all others, by their states."""
         output = None if self.output is None or self.output.target is None else self.output
         if output is not None:
             self.begin(f"writing what is {what}")
@@ -393,7 +393,7 @@ class SecondLook(ExitStack):
         self._rule, self._note = job.rule, job.note
         self._sizes: list[I64] = []
         self._values: list[Any] = []
-        self._is_valued = False  # whether a document passed by has the field of the rule
+        self._is_valued = False  # whether any document so far has the field of the rule
         self._count = 0
 
     def pass_by(self, batch: files.Batch) -> None:
@@ -459,7 +459,10 @@ class PartsRun(ExitStack):
         return self._sieve.read(map(self._noted, batches))
 
     def change(self, dropped: "Dropped", sources: Sequence[str], text: FieldName) -> None:
-        """Remove the dropped parts from the field `text` of records; InputError as `write`."""
+        """Remove the dropped parts from the field `text` of records.
+
+        Raises InputError if a file has changed.
+        """
         wanted = field_named(text)
 
         def changed(position: int, row: files.Row) -> files.Row:
@@ -483,7 +486,7 @@ def _compared(
 ) -> Iterator[Texts]:
     """Yield the texts of each batch that need a comparison, and note how to read them again.
 
-    `has_text` takes flags of documents with a text.  Documents without one are kept but not stored.
+    `has_text` collects whether each document has a text.  If not, it is kept but not stored.
     """
     for whole in batches:
         again.lines.add(whole)
@@ -530,7 +533,7 @@ def _group_rows(
 
 
 def _portions(offsets: I64) -> Iterator[tuple[int, int]]:
-    """Yield ranges of groups, start and stop; several have at most `NAMED_DOCUMENTS` members."""
+    """Yield ranges of groups, start and stop: one group, or at most `NAMED_DOCUMENTS` members."""
     first, count = 0, len(offsets) - 1
     while first < count:
         end = int(np.searchsorted(offsets, offsets[first] + NAMED_DOCUMENTS, "right")) - 1

@@ -152,7 +152,7 @@ class DedupQuestion:
             raise OptionError("unit='moz' has no exact similarity; give verify='estimate'")
 
     def check_share(self, removed: int, count: int, more: str = "") -> None:
-        """Raise OptionError if too many of `count` rows would be removed; `more`: a remark."""
+        """Raise OptionError if too many of `count` rows would be removed; `more`: a hint."""
         if self.max_share is not None and removed > self.max_share * count:
             raise OptionError(
                 f"{removed:,} of {count:,} documents are duplicates, which is {removed / count:.1%}"

@@ -7,15 +7,15 @@ and omits the same documents without a search, even if others have been stored m
 A stored document is recognised by its id and fingerprint.  A document that was left out is
 recognised by the id under which it was reported and by its text.
 
-    kept         uint64[k], ascending: hashes of the ids of stored documents.
-    left         uint64[n], ascending: hashes of `ids` and texts of documents that were left out.
-    ids          The n ids under which these were reported.
-    matches      The n ids of the documents that they match.
-    bits         uint64[n]: bits of the sketches of `matches`, absent in older notes.
-    distances    uint8[n], or uint16[n] for hashes of other than 64 bits.
-    similarities float32[n], NaN for none.
-    rule         The arguments that decided about matches.
-    key          The key of the hashes, see `encode_ids` of the kernel; absent without one.
+    `kept`         uint64[k], ascending: hashes of the ids of stored documents.
+    `left`         uint64[n], ascending: hashes of `ids` and texts of documents that were left out.
+    `ids`          The n ids under which these were reported.
+    `matches`      The n ids of the documents that they match.
+    `bits`         uint64[n]: bits of the sketches of `matches`, absent in older notes.
+    `distances`    uint8[n], or uint16[n] for hashes of other than 64 bits.
+    `similarities` float32[n], NaN for none.
+    `rule`         The arguments that decided about matches.
+    `key`          The key of the hashes, see `encode_ids` of the kernel; absent without one.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -150,7 +150,7 @@ class InMemory:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """The numbers of parts in documents, and of removed parts.
+    """The numbers of parts and of removed parts.
 
     Attributes
     ----------
@@ -286,8 +286,8 @@ class Deduplicated(OfData[Given_co]):
         kept is the id of the row that is kept for the duplicate, and similarity float32.  For
         hashes, distance int64, the number of differing bits, replaces similarity.  With
         rule="contained", lost int64 is the number of word 3-grams that the kept row lacks.  With
-        `against`, reference bool says whether the kept row is a document of that.  The table omits
-        rows that were dropped because they have no text.  Ids of several types become text.
+        `against`, reference bool says whether the kept row belongs to it.  The table omits rows
+        that were dropped because they have no text.  Ids of several types become text.
         """
         arrow = load_arrow("the table of what was removed")
         ids = id_array([*self.removed_ids, *self.representatives])
@@ -444,7 +444,7 @@ class RowMatches:
     lost: I64 | None = None
 
     def chosen(self, is_chosen: Bools, names: NamesAt) -> "RowMatches":
-        """Return the matches of the duplicates with a flag only: bool[k]."""
+        """Return the matches of only the flagged duplicates: bool[k]."""
         assert self.leaders is not None, "what stays is a row"
         found = self.removed, self.leaders, self.similarities, self.distances
         decided = Decided(*found, self.groups.verification, self.lost)

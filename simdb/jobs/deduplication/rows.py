@@ -91,8 +91,8 @@ class DataRows(Protocol):
 def rows_of(data: Any, skipped: Skipped | None = None, *, are_hashes: bool = False) -> DataRows:
     """Return the rows of `data`; InputError if its kind has no rows.
 
-    `skipped` takes rows that are not dicts like most of the rows, if it is allowed.  `are_hashes`:
-    rows that could also be texts, vectors or fingerprints are hashes.
+    If most rows are dicts, `skipped` takes the others, if it is allowed.  `are_hashes`: rows that
+    could also be texts, vectors or fingerprints are hashes.
     """
     skipped = Skipped() if skipped is None else skipped
     for (module, name), remedy in NOT_READ.items():
@@ -583,9 +583,9 @@ class RowTexts:
         return np.fromiter(map(len, self._contents()), np.int64, len(self))
 
     def digests(self) -> list[str]:
-        """Return a name for each row, derived from its text and distinct; "" for a null.
+        """Return a distinct name for each row, derived from its text; "" for a null.
 
-        The n-th row with one text gets the same name in every call.
+        The n-th row with a given text gets the same name in every call.
         """
         counts: dict[str, int] = {}
         names = []

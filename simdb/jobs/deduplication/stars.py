@@ -4,9 +4,9 @@ Documents are taken in order of preference.  A document is kept if it matches no
 otherwise it is removed, and the first kept document that it matches becomes its leader.  Documents
 are compared only with kept ones, so near copies of a page add little to the cost.
 
-Two kinds of rounds decide, in batches, exactly as one document after the other would be decided.
-In a round of *heads*, each document that is the first in all its buckets is kept, and its matches
-are removed.  That decides families of copies.  Most of the remaining documents share a bucket by
+Two kinds of rounds decide many documents at once, with the same result as one after the other.  In
+a round of *heads*, each document that is the first in all its buckets is kept, and its matches are
+removed.  That decides families of copies.  Most of the remaining documents share a bucket by
 chance or through boilerplate, and will be kept.  A round of a *window* therefore compares the next
 documents in the order with each other, and then the kept ones with all later documents.
 
@@ -33,7 +33,8 @@ from simdb.jobs.deduplication.minima import BandBuckets, SortedKeys
 
 # Rounds of heads continue while each decides at least this share of the undecided documents.
 HEADS_SHARE = 0.125
-# Documents in the first window, and in each later one per document that the previous one kept.
+# The first window has `WINDOW_FIRST` documents, and a later one `WINDOW_GROWTH` for each document
+# that the previous window kept.
 WINDOW_FIRST, WINDOW_GROWTH = 1 << 6, 8
 # Approximate limit on the pairs of a window, and pairs per comparison.
 WINDOW_PAIRS = 1 << 22
@@ -279,7 +280,7 @@ class _Rounds:
         pairs = _once(found)
         for start in range(0, len(pairs), WINDOW_PAIRS):
             some = pairs[start : start + WINDOW_PAIRS]
-            # A document removed by an earlier batch already has the first leader it can have.
+            # Pairs ascend, so a document that an earlier batch removed has its first leader.
             self._claim(*self._matching(some[~self._is_decided[some.astype(np.uint32)]]))
 
     def _claim(self, left: U32, right: U32, similarities: F32) -> U32:

@@ -215,7 +215,10 @@ class Sifted:
     def sketched(
         self, sketcher: AnySketcher, texts: Any, count: float, errors: ErrorsName
     ) -> tuple[Sketches, Any]:
-        """Return the sketches of some of about `count` texts, and their `Signed` part or texts."""
+        """Return the sketches of texts, and their `Signed` part if it saves time, else the texts.
+
+        `count`: the approximate number of all texts.
+        """
         documents = self._documents
         if isinstance(documents, Alike):
             made = documents.sketch_and_sign(sketcher, texts, count, errors)
@@ -425,7 +428,7 @@ def found_by(
         except InputError as error:
             assert not isinstance(documents, ByCosine), "these vectors are checked"
             question.refuse(error, documents.sketcher, texts, order[done:])
-        # The rows were added in the order of preference, so that is None.
+        # The rows were added in the order of preference, so `order` is None.
         decided = documents.decide(None, lambda places: texts.at(order[places]))
     question.check_share(len(decided.removed), len(texts))
     removed, leaders = order[decided.removed], by_table(order, decided.leaders)

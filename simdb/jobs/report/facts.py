@@ -183,7 +183,7 @@ class Groups:
 class Facts:
     """The contents of a page; `made`: the time when they were gathered.
 
-    `created`: the time when the database was created, None if unknown.  `written`: the last change
+    `created`: the time of creation of the database, None if unknown.  `written`: the last change
     of its data file.  `sketch`: its options as sentences.  `sections`: the contents of the file, by
     size.  `threshold`: the question with its defaults filled in.  `has_texts`: whether texts are
     stored or were given.  `missing_texts`: the number of shown documents without a text there.
