@@ -269,23 +269,15 @@ def gather(
         groups = replace(groups, largest=largest)
     show("reading headers")
     created, written = file_times(statistics.path)
+    is_minhash = database.options.is_minhash
     return Facts(
-        statistics=statistics,
-        created=created,
-        written=written,
+        statistics=statistics, created=created, written=written,
         sketch=options_in_words(database.options),
-        sections=sections_in_words(
-            statistics.section_bytes, is_minhash=database.options.is_minhash
-        ),
-        threshold=threshold,
-        drawn=drawn,
-        groups=groups,
-        headers=database.header_fill(),
-        advice=tuple(database.advice()),
-        made=datetime.now(timezone.utc),
-        has_texts=texts is not None,
-        missing_texts=missing,
-    )
+        sections=sections_in_words(statistics.section_bytes, is_minhash=is_minhash),
+        threshold=threshold, drawn=drawn, groups=groups, headers=database.header_fill(),
+        advice=tuple(database.advice()), made=datetime.now(timezone.utc),
+        has_texts=texts is not None, missing_texts=missing,
+    )  # fmt: skip
 
 
 def _stored_texts(database: Database, wanted: Collection[Id]) -> dict[Id, str]:
