@@ -29,7 +29,7 @@ from simdb.files.formats import ARROW_MAGICS, BZIP2, COMPRESSIONS, GZIP, STANDAR
 from simdb.files.remote import is_remote, open_remote
 
 BUFFER_BYTES = 1 << 16
-# Estimates: bytes per document, and documents of a collection whose size is unknown.
+# Estimates: bytes per document, and documents in sources of unknown size.
 USUAL_BYTES, USUAL_DOCUMENTS = 1000, 1e6
 SNIFFED_BYTES = 8192
 # A longer file is no useful document and would only fill the memory.

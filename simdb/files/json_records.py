@@ -127,7 +127,7 @@ def blocks(
     the whole lines before the failure are yielded first.
     """
     held: list[bytes] = []
-    size = unended = 0  # bytes held, and bytes after the last line feed
+    size = unended = 0  # bytes held; bytes of them after the last line feed
     stop = start  # end of the bytes read so far
     failure: Exception | None = None
     while True:

@@ -659,7 +659,7 @@ def _decoded(head: bytes, encoding: str) -> str:
 
 
 def _objects(texts: Iterable[str], *, is_whole: bool) -> list[Any]:
-    """Return the JSON objects at the start of texts; `is_whole`: only those without a rest."""
+    """Return the JSON objects at the start of texts; `is_whole`: nothing may follow."""
     found = []
     for text in map(str.strip, texts):
         with suppress(ValueError, RecursionError):

@@ -302,7 +302,7 @@ class _FileColumns:
             self._merge(name, None if found is None or _is_hollow(found) else found)
 
     def schema(self) -> Any:
-        """Return the schema; it is copied if all rows come from files with one schema."""
+        """Return the schema, with its metadata if all rows come from files with one schema."""
         if len(self._schemas) == 1 and not self._has_rows:
             return self._schemas[0]
         return self._arrow.schema(list(self.types.items()))

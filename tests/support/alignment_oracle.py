@@ -1,22 +1,22 @@
-"""Passages of a document and an item, by loops: what the kernel's `align` is compared with.
+"""Alignment oracle: finds passages of a document and an item by loops, to check `align`.
 
-A shared n-gram is a seed.  It grows on both sides as long as words are equal, and over a few words
-that were changed, put in or left out, if two words are equal behind them.
+A shared n-gram is a seed.  It grows on both sides while words are equal.  It also grows over a few
+changed, inserted or omitted words, if two equal words follow them.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-# So many words in a row may differ in a passage, on either side.
+# Words in a row that may differ in a passage, on either side.
 CHANGED_WORDS = 3
-# So many words must be equal again behind a change.
+# Words that must be equal after a change.
 EQUAL_AGAIN = 2
 
 Words = Sequence[int]
 
 
 class Passage(NamedTuple):
-    """Words of a document that are, but for changes, words of an item; positions of both.
+    """Positions of words in a document and an item that are equal, except for a few changes.
 
     `stop` is the position after the last word.  `equal`: the words of the item that are equal.
     """
@@ -37,7 +37,7 @@ class Seed(NamedTuple):
 
 
 def seeds(document: Words, item: Words, length: int) -> list[Seed]:
-    """Return all runs of so many equal words."""
+    """Return all runs of `length` equal words."""
     return [
         Seed(x, y, length)
         for x in range(len(document) - length + 1)
@@ -56,7 +56,7 @@ def passages(document: Words, item: Words, runs: Sequence[Seed]) -> list[Passage
 
 
 def joined(seeds: Sequence[Seed]) -> list[Seed]:
-    """Return seeds as long as possible: those that overlap at the same distance are one."""
+    """Join seeds that overlap at the same distance; return the seeds."""
     runs: list[Seed] = []
     for seed in sorted(seeds, key=lambda each: (each.document - each.item, each.item)):
         last = runs[-1] if runs else None
@@ -116,7 +116,7 @@ def matches(
 
 
 def _is_equal_again(document: Words, item: Words, at: int, own: int, step: int) -> bool:
-    """Return whether enough words are equal from two positions on; the last of an item may be."""
+    """Return whether enough words are equal from two positions on, or up to the end of an item."""
     for _ in range(EQUAL_AGAIN):
         is_inside = 0 <= at < len(document) and 0 <= own < len(item)
         if not is_inside or document[at] != item[own]:
@@ -125,7 +125,7 @@ def _is_equal_again(document: Words, item: Words, at: int, own: int, step: int) 
     return True
 
 
-# How many words of the document and of the item to go on, the smallest changes first.
+# Words to skip in the document and in the item, the smallest changes first.
 CHANGES = sorted(
     (
         (x, y)

@@ -1,4 +1,4 @@
-"""Binomial: how likely it is that a search with a given recall finds as few matches as it did."""
+"""Binomial: computes the chance that a search with a given recall finds so few matches."""
 
 import math
 

@@ -1,8 +1,8 @@
-"""Ids of one MurmurHash3_x64_128, whatever its seed: any number of them, made in no time.
+"""Colliding ids: makes many ids that have one MurmurHash3_x64_128 under every seed.
 
-Two blocks of 16 bytes with chosen differences leave the state of the hash as two others do, so each
-pair of such blocks doubles the number of ids.  Words are drawn until both are UTF-8, so that the
-ids are texts, too.
+Two blocks of 16 bytes with chosen differences lead to the same state of the hash as two others.  So
+each pair of such blocks doubles the number of ids.  Words are drawn until both are
+UTF-8, so that the ids are texts, too.
 """
 
 import random
@@ -11,8 +11,8 @@ from functools import cache
 
 WORD = 2**64 - 1
 FIRST, SECOND = 0x87C37B91114253D5, 0x4CF5AD432745937F
-# Bits to change in the first word, the second one and the third one after they are mixed: the
-# changes meet in the highest bits of the state and cancel each other.
+# Bits to change in the first three words after mixing.  The changes meet in the highest bits of the
+# state and cancel each other.
 CHANGES = (1 << 36, 1 << 32, 1 << 63)
 PAIRS = 14  # 2^14 ids
 HEAD = "x" * 15  # with the tag of a stored id, one block
@@ -23,7 +23,7 @@ def rotated(word, turn):
 
 
 def mixed(word, turn, before, after):
-    """Return what a block's word is mixed to before it meets the state."""
+    """Return a word of a block as it is mixed before it is combined with the state."""
     return rotated(word * before & WORD, turn) * after & WORD
 
 
@@ -52,7 +52,7 @@ def colliding_ids(count):
 
 @cache
 def pairs_of_blocks():
-    """Return PAIRS pairs of blocks, of which either leaves the same state."""
+    """Return PAIRS pairs of blocks; both blocks of a pair lead to the same state."""
     chance = random.Random(5)
     first, second = (31, FIRST, SECOND), (33, SECOND, FIRST)
     pairs = []

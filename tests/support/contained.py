@@ -1,4 +1,4 @@
-"""What goes by the rule "contained": a double loop over sets of word 3-grams."""
+"""Contained: applies the rule "contained" by a double loop over sets of word 3-grams."""
 
 import numpy as np
 
@@ -15,9 +15,10 @@ def jaccard(one, other):
 
 
 def expected(texts, similarity, lose, order, leading=()):
-    """Returns what can stay for each document that goes, by a double loop over sets.
+    """Return the possible containers of each removed document, by a double loop over sets.
 
-    Larger documents come first, those of one size in `order`; `leading` texts stay.
+    Larger documents precede smaller ones, and documents of one size are in `order`.  `leading`
+    texts are kept.
     """
     sets = [grams(text) for text in texts]
     stay = [(-1 - at, grams(text)) for at, text in enumerate(leading)]

@@ -1,4 +1,4 @@
-"""Random texts of which many are edited or equal copies of others."""
+"""Copied texts: draws texts of which many are edited or equal copies of others."""
 
 import numpy as np
 

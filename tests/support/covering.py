@@ -1,4 +1,4 @@
-"""Covering: a few cases of a test with parameters: some, or so many that every value occurs."""
+"""Covering: chooses a few cases of a test with parameters, or enough for every value."""
 
 from zlib import crc32
 

@@ -1,4 +1,4 @@
-"""Run the blocks of a page of the site, as a reader would who copies one after the other."""
+"""Blocks of a page: runs them like a reader who copies one after the other."""
 
 import ast
 import contextlib
@@ -19,7 +19,7 @@ import pages  # noqa: E402
 import simdb  # noqa: E402
 from simdb.cli.app import main  # noqa: E402
 
-# Packages that blocks use, and that are not needed to test simdb.
+# Packages that blocks use but the tests of simdb do not need.
 OPTIONAL = {
     "pandas", "polars", "duckdb", "apsw", "imagehash", "PIL", "sklearn", "pdqhash",
     "threatexchange", "faiss", "tlsh",
@@ -55,7 +55,7 @@ class Page:
                 assert matches(printed, content), f"{self.name} shows\n{content}\nnot\n{printed}"
 
     def run_python(self, content):
-        """Run a block; return what it prints, None if it needs a package that is not there."""
+        """Run a block; return its output, None if it needs a package that is missing."""
         if missing(content):
             self.skipped += 1
             return None
@@ -177,6 +177,6 @@ def matches(printed, shown):
 
 
 def plain(text):
-    """Write output without what differs from run to run, and with single spaces."""
+    """Return output without parts that differ from run to run, and with single spaces."""
     lines = [" ".join(SECONDS.sub("TIME", line).split()) for line in text.strip("\n").splitlines()]
     return "\n".join(lines) + "\n"

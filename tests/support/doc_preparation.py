@@ -1,4 +1,4 @@
-"""What the reader of a how-to page has at hand: files, and names that the page does not define."""
+"""Preparation of how-to pages: makes the files and names that a page takes for granted."""
 
 import gzip
 import json
@@ -127,7 +127,7 @@ def parts(place):
 
 
 def thresholds(place):
-    """Make records of which two are alike and others less so."""
+    """Make records of which two are similar and others less similar."""
     half = HARBOUR.replace("wait for the tide", "lie at the quay")
     write_lines(place / "pages.jsonl", records(HARBOUR, HARBOUR + " today", half, BREAD, NEST))
 
@@ -139,7 +139,7 @@ def pages_database(place, simdb):
 
 
 def led(place):
-    """Make an old collection, and a new one with a copy of a text there and one of its own."""
+    """Make an old collection, and a new one with a copy of an old text and a new text."""
     write_lines(
         place / "old.jsonl",
         ({"id": f"old{at}", "text": text} for at, text in enumerate((HARBOUR, BREAD), 1)),
@@ -151,7 +151,7 @@ def led(place):
 
 
 def leaking(place):
-    """Make training data in which two of three items of a test are."""
+    """Make training data that contain two of three items of a test."""
     train = (
         "a train leaves the station at noon with ninety passengers and stops at every village until"
         " dusk how many get off at each stop if four are left"
@@ -178,7 +178,7 @@ def leaking(place):
 
 
 def library(place):
-    """Make books, of which two have a letter, whole and with a sentence changed, and the letter."""
+    """Make a letter, and books of which two contain it: whole, and with a changed sentence."""
     letter = (
         "My dear Ann, the garden has been under water since the storm, and no boat has come. The"
         " roses stand in the sea up to their necks and the hens have moved into the church."

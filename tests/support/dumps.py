@@ -1,4 +1,4 @@
-"""Dumps that are taken apart, changed, and put together again with checksums that fit."""
+"""Dumps: takes dumps apart, changes them and joins them again with valid checksums."""
 
 import io
 import json
@@ -35,7 +35,7 @@ def parts_of(content):
 
 
 def rewritten(content, change):
-    """Return a dump with the parts that `change` makes of those of `content`."""
+    """Return a dump with the parts that `change` returns for the parts of `content`."""
     parts = change(parts_of(content))
     schema = ipc.open_stream(content).schema
     for _, payload in parts:
@@ -56,7 +56,7 @@ def rewritten(content, change):
 
 
 def summed(stream):
-    """Return a stream of Arrow with the checksum behind it."""
+    """Return a stream of Arrow, followed by its checksum."""
     return stream + xxhash.xxh3_64(stream).digest()
 
 

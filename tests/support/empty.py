@@ -1,4 +1,4 @@
-"""Empty databases in memory, as the place to plan, and to explain two given documents."""
+"""Empty databases: plans queries and explains two documents in a database in memory."""
 
 import simdb
 from simdb.database.search.planning import plan_without_database
@@ -6,7 +6,7 @@ from simdb.database.search.question import Question
 
 
 def planned(documents, options=None, *, has_weights=True, memory=None, **asked):
-    """Plan a query to so many documents, with weights or without any."""
+    """Plan a query in a database of a number of documents, with or without weights."""
     options = simdb.Options() if options is None else options
     question = Question(**asked)
     return plan_without_database(

@@ -1,4 +1,4 @@
-"""Texts in families of near copies, and the survivors that a double loop finds among them."""
+"""Families: draws texts in families of near copies, and finds survivors by a double loop."""
 
 import random
 from functools import cache
@@ -42,9 +42,9 @@ def text_of(family, changes, ends):
 
 
 def survivors(texts, order, on_null="keep", reference=()):
-    """Return whether each text stays: it is like no text before it in `order` that stays.
+    """Return whether each text is kept: it matches no kept text before it in `order`.
 
-    Nor is it like one of a `reference`.
+    Nor does it match a text of the `reference`.
     """
     kept = [False] * len(texts)
     for at, row in enumerate(order):
@@ -56,7 +56,7 @@ def survivors(texts, order, on_null="keep", reference=()):
 
 
 def connected(texts, order):
-    """Return whether each text stays: it is the first in `order` of those that matches connect."""
+    """Return whether each text is kept: it is the first in `order` of its connected texts."""
     kept = [True] * len(texts)
     left = list(order)
     while left:
@@ -71,7 +71,7 @@ def connected(texts, order):
 
 
 def order_of(texts, keep):
-    """Return the places of texts, those that `keep` prefers first; those of a size as they came."""
+    """Return the places of texts as `keep` prefers them; texts of equal size in their order."""
     places = list(range(len(texts)))
     sizes = [len(text or "") for text in texts]
     if keep == "last":
@@ -82,7 +82,7 @@ def order_of(texts, keep):
 
 
 def is_alike(one, other):
-    """Return whether two texts have the same shingles to LEAST or more; without words, never."""
+    """Return whether two texts have a similarity of LEAST or more; without words, never."""
     return jaccard(one or "", other or "") >= LEAST
 
 
@@ -101,7 +101,7 @@ def shingles(text):
 
 
 def drawn_families(count, seed):
-    """Return `count` families of four texts by id, whose members are about as alike as LEAST."""
+    """Return `count` families of four texts by id, whose members have a similarity near LEAST."""
     chance = random.Random(seed)
     found = {}
     for family in range(count):

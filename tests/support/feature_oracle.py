@@ -1,7 +1,7 @@
-"""Features in plain numpy: tokens, hashes of shingles, weights of documents, IDF tables.
+"""Feature oracle: computes tokens, features, weights and IDF tables in plain numpy.
 
-`project_texts` and `project_tokens` give the same answers as those of `simdb_ext._sketch`, whose
-stub has the contracts; they take for granted that the arguments are right.
+`project_texts` and `project_tokens` return the same as the functions of `simdb_ext._sketch`, whose
+stub has the contracts.  They do not check their arguments.
 """
 
 import math
@@ -17,7 +17,7 @@ from simdb.sketch.cutting import code_points, contents_of, cut
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
 UNITS = 1024
-DEFAULT = 5000  # what a feature weighs, in units, that a table does not know
+DEFAULT = 5000  # weight, in units, of a feature that a table lacks
 
 
 def tokens_of(text, unit, lowercase):
@@ -132,7 +132,7 @@ def _remembered(project, documents, options):
 
 
 def table_of(idf, settings=None):
-    """Make an IDF table of these units."""
+    """Make an IDF table of the given units."""
     entries = np.array(sorted(tag << 16 | units for tag, units in idf.items()), np.uint64)
     bits = directory_bits(len(entries))
     slots = (entries >> np.uint64(64 - bits) if bits else entries * 0).astype(np.int64)
@@ -141,6 +141,6 @@ def table_of(idf, settings=None):
 
 
 def arguments_of(idf):
-    """Return the table of these units as the kernel takes it."""
+    """Return the table of the given units in the form that the kernel takes."""
     table = table_of(idf)
     return table.entries, table.directory, table.default

@@ -1,4 +1,4 @@
-"""Following: what a copy and its database hold, value by value."""
+"""Following: reads the stored values of a copy and its database, to compare them."""
 
 import shutil
 from pathlib import Path
@@ -9,7 +9,7 @@ from simdb.storage import layout
 
 
 def values(path):
-    """Return every value of a database that no thread is writing to, but the note of a copy."""
+    """Return every value of a database, except the note of a copy; no thread may be writing."""
     found = {}
     with lmdb.open(str(path), readonly=True, lock=False, max_dbs=99) as opened:
         with opened.begin() as transaction:

@@ -1,4 +1,4 @@
-"""Forked processes: programs that run in processes of their own, which have simdb already."""
+"""Forked processes: runs programs in processes that have imported simdb already."""
 
 import json
 import multiprocessing
@@ -10,8 +10,8 @@ import sys
 from functools import cache
 from threading import Event, Thread
 
-# Run by one process for all: its children run programs, as a new interpreter would, but have simdb
-# already.  Of each, a parent tells that it has begun and how it has ended.
+# The program of one server process.  Its children run programs as a new interpreter would, but have
+# imported simdb already.  For each child, a parent reports its start and its exit status.
 SERVER = """
 import json, os, signal, socket, sys
 import numpy, simdb
@@ -71,9 +71,9 @@ class Child:
         self._told.readline()  # the request is read, so another one may follow
 
     def rest(self):
-        """Wait for the end; return the rest of what the program printed and of its complaints.
+        """Wait for the end; return the rest of standard output and of standard error.
 
-        `status` is its exit status then.
+        Then `status` is the exit status.
         """
         if self.status is None:
             self.stdin.close()
@@ -85,7 +85,7 @@ class Child:
 
 
 def run(code, *arguments):
-    """Run a program to its end; return its exit status, and what it printed and complained."""
+    """Run a program to its end; return its exit status, standard output and standard error."""
     child = Child(code, *arguments)
     printed, complained = child.rest()
     return child.status, printed, complained

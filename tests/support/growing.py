@@ -1,4 +1,4 @@
-"""Databases of some dozens of documents that are written as millions are: ahead, in pieces."""
+"""Growing: writes some dozens of documents as millions are written: ahead, in pieces."""
 
 from contextlib import contextmanager
 
@@ -12,8 +12,8 @@ from simdb.plan import compaction
 def writing_ahead(least=10, staged=8, longest=16, compacted=24):
     """Write more than `least` documents ahead of the commit, for a `with` block.
 
-    A transaction has runs of `staged` documents, no merge makes one of more than `longest`, and no
-    compaction one of more than `compacted`.  Each value gets a commit of its own.
+    A transaction has runs of `staged` documents.  No merge makes a run of more than `longest`
+    documents, and no compaction one of more than `compacted`.  Each value gets its own commit.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compaction, "AHEAD_LEAST", least)

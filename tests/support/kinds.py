@@ -1,4 +1,4 @@
-"""Kinds of data that jobs take: the same records, or the same texts, in each of them."""
+"""Kinds of data: gives records or texts in every form that jobs accept."""
 
 import datasets
 import pandas
@@ -22,7 +22,7 @@ TEXTS = {
 
 
 def rows_in(data):
-    """Return the rows of data of any kind, as dicts or texts; None for what is missing."""
+    """Return the rows of data of any kind, as dicts or texts; None for missing values."""
     if isinstance(data, pandas.DataFrame):
         return data.astype(object).where(data.notna(), None).to_dict("records")
     if isinstance(data, polars.DataFrame):

@@ -1,4 +1,4 @@
-"""Leaks by loops over words: what `simdb.decontaminate` is compared with.
+"""Leak oracle: finds leaks by loops over words, to check `simdb.decontaminate`.
 
 Words are `str`; items and documents are sequences of them.
 """
@@ -11,10 +11,10 @@ WEIGHT = 1 << 30
 
 
 class Oracle:
-    """The items that are in documents, by the rule that `simdb.decontaminate` describes."""
+    """The items in documents, found by the rule that `simdb.decontaminate` describes."""
 
     def __init__(self, documents, items, *, n, coverage, common, least_common, numbers="same"):
-        """Take everything there is."""
+        """Take all documents, items and settings."""
         self.documents, self.n, self.coverage, self.numbers = documents, n, coverage, numbers
         self.common = float("inf") if common >= 1 else common
         self.least_common = least_common
@@ -159,7 +159,7 @@ class Oracle:
         return best, chosen
 
     def others(self, document, item, passage):
-        """Count the numbers of an item for which a passage has others."""
+        """Count the numbers of an item that differ in a passage."""
         found = 0
         for (p, s), (q, t) in pairwise(passage):
             if 1 <= q - p - 1 <= 23:
@@ -192,7 +192,7 @@ def is_single(word):
 
 
 def cut_out(words, start, stop=None):
-    """Return words with others in the place of those outside of a range."""
+    """Return words in which every word outside a range is replaced."""
     stop = len(words) if stop is None else stop
     return [word if start <= at < stop else object() for at, word in enumerate(words)]
 

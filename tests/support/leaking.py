@@ -1,4 +1,4 @@
-"""Items and documents of drawn words, and what a double loop over runs of words finds in them."""
+"""Leaking: draws items, and documents that repeat some of their words."""
 
 from hypothesis import strategies as st
 
@@ -50,7 +50,7 @@ def changed_copies(chance):
     for _ in range(chance.choice([0, 0, 1, 3])):  # a family
         items.append(list(chance.choice(items)))
         items[-1][chance.randrange(len(items[-1]))] = chance.choice(words)
-    shared = chance.choice(items)[: chance.randint(5, 40)]  # which many documents have
+    shared = chance.choice(items)[: chance.randint(5, 40)]  # shared by many documents
     if chance.random() < 0.3:
         items.append([words[0]] * 12 + chance.choices(words, k=6))
     made = []

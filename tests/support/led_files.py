@@ -1,4 +1,4 @@
-"""Files of records in every format, such as new and old documents of which some match."""
+"""Led files: writes old and new records, of which some match, in every format."""
 
 import csv
 import gzip
@@ -19,7 +19,7 @@ def changed(text, count):
 
 
 NEW = [changed(ONE, 1), TWO, changed(TWO, 1), THREE, ONE]
-# What matches ONE goes; of those like TWO the first stays.
+# New records that match ONE are removed; of the records like TWO, the first is kept.
 KEPT = ["n1", "n3"]
 
 
@@ -28,7 +28,7 @@ def records(texts, name):
 
 
 def write(name, rows, end="\n"):
-    """Write records in the format that the name says; `end` ends the last line of JSON."""
+    """Write records in the format of the name; `end` follows the last line of JSON."""
     name, lines = str(name), ("\n".join(map(json.dumps, rows)) + end).encode()
     if name.endswith(".parquet"):
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), name, row_group_size=3)
@@ -48,7 +48,7 @@ def write(name, rows, end="\n"):
 
 
 def read(name):
-    """Return the records in a file, in the format that the name says."""
+    """Return the records in a file, in the format of its name."""
     name = str(name)
     if name.endswith(".parquet"):
         return pyarrow.parquet.read_table(name).to_pylist()

@@ -1,4 +1,4 @@
-"""Merging over several commits, made to happen in databases of some dozens of documents."""
+"""Merging: makes databases of some dozens of documents merge over several commits."""
 
 from contextlib import contextmanager
 
@@ -11,8 +11,8 @@ from simdb.plan import compaction
 def merging_slowly(is_so=True, pace=1, longest=1 << 24, bulk=None):
     """Merge nothing larger than a full delta at once, for a `with` block.
 
-    A merge ends when 1 / `pace` as many documents were inserted as it merges; no merge makes a run
-    of more than `longest` documents; `bulk`: beside large transactions, if not so many either.
+    A merge of n documents ends when n / `pace` documents were inserted.  No merge makes a run of
+    more than `longest` documents, or `bulk` documents during large transactions.
     """
     with pytest.MonkeyPatch.context() as patch:
         if is_so:

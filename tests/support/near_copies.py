@@ -1,10 +1,10 @@
-"""Copies of one text; if two words differ, most pairs are just too far apart to match."""
+"""Near copies: makes copies of one text; with two changes, most pairs barely do not match."""
 
 import random
 
 
 def near_copies(count, seed=3, changes=2):
-    """Return copies of one text of 60 words, in each of which some are others."""
+    """Return copies of one text of 60 words, each with some words changed."""
     chance = random.Random(seed)
     base = [f"w{at}" for at in range(60)]
     texts = []

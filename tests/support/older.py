@@ -1,4 +1,4 @@
-"""Databases as versions without cross-polytope tables have left them."""
+"""Older: makes databases as versions without cross-polytope tables have left them."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def forget_number(database):
 
 
 def has_number(database):
-    """Whether the stored options name a number, so that older versions refuse the database."""
+    """Return whether the stored options name a number, for which older versions refuse it."""
     environment = database._store.environment
     with environment.reading() as transaction:
         value = get_value(transaction, environment.subdatabase(layout.META), layout.OPTIONS_KEY)

@@ -1,4 +1,4 @@
-"""Oracle: the database as a dict and double loops, which every answer must equal.
+"""Oracle: answers like a database, by a dict and double loops.
 
 Documents are kept in the order of insertion; a replaced document moves to the end.  The similarity
 is computed again from the kernel's contract, in plain numpy.
@@ -48,7 +48,7 @@ class ConflictError(Exception):
 class Oracle:
     """A dict of documents, which answers every question by loops over it.
 
-    `times`: when each document was inserted or seen.  `now`: the time of what happens.
+    `times`: when each document was inserted or seen.  `now`: the present time.
     `keeps_seen`: whether a claim renews the time of its match.
     """
 
@@ -74,7 +74,7 @@ class Oracle:
         return sum(self.delete(id) for id in old)
 
     def insert_by(self, rule, id, stored):
-        """Insert a document by a rule for ids that are stored already; return whether it was."""
+        """Insert a document by a rule for stored ids; return whether it was inserted."""
         if id in self.documents and rule != "replace":
             self.check_conflict(rule, id, stored)
             return False
@@ -112,7 +112,7 @@ class Oracle:
         return sum(self.delete(id) for id in meant)
 
     def query_where(self, bits, distance, where):
-        """Return what `query` does, of documents whose metadata satisfy `where`, if it is given."""
+        """Query only documents whose metadata satisfy `where`, if given; see `query`."""
         found = self.query(bits, distance)
         return [row for row in found if not where or where(self.documents[row[0]].metadata)]
 

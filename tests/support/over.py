@@ -1,4 +1,4 @@
-"""Over: one test runs over all sizes, where `parametrize` would make a test of each."""
+"""Over: runs one test for all values, where `parametrize` would make a test of each."""
 
 import functools
 import inspect

@@ -1,7 +1,7 @@
-"""Pairs of things: what somebody has in hand, and what changes under it.
+"""Pairs: combines each handle that a program can hold with each change under it.
 
-`CHANGES` and what a `Hand` holds are the sides of a table that a test crosses; both work in this
-process or in an `Other` one, beside a `World`, which is a dict.
+A test crosses `CHANGES` with the things that a `Hand` holds, in this process or in an `Other` one.
+A `World`, which is a dict, is what the answers are compared with.
 """
 
 import os
@@ -34,9 +34,9 @@ SIGNED = simdb.Options(
 
 @dataclass
 class World:
-    """What a database must hold, which changes with it; some ids in it belong to one shard of two.
+    """The expected content of a database, to be changed with it; some ids are of one shard of two.
 
-    `size`: how many documents a change of many has; `families`: how many kinds of texts there are.
+    `size`: documents of a large change.  `families`: number of kinds of texts.
     """
 
     options: simdb.Options
@@ -68,7 +68,7 @@ class World:
         return {id: self.entry() for id in ids}
 
     def entry(self):
-        """Return a document of a family: some words of it are changed, or all are missing."""
+        """Return a document of a family, with some words changed or without words."""
         chance = self.chance
         words = random.Random(chance.randrange(self.families)).choices(WORDS, k=40)
         for _ in range(chance.choice([0, 0, 1, 3])):
@@ -107,7 +107,7 @@ def deletes(database, world):
 
 
 def deletes_by_metadata(database, world):
-    """Delete what was updated."""
+    """Delete the documents that were updated."""
     ids = [id for id, each in world.documents.items() if "new" in each.metadata]
     assert database.delete_where(lambda metadata: "new" in metadata) == len(ids)
     world.drop(ids)
@@ -170,7 +170,7 @@ def in_child(work):
 
 
 def is_killed(database, world):
-    """Let a child be killed when all of its commit but the manifest is written."""
+    """Let a child be killed when its commit is written, except for the manifest."""
 
     def work():
         commit.Writer.put_manifest = lambda *given: os.kill(os.getpid(), signal.SIGKILL)
@@ -238,7 +238,7 @@ CHANGES = {
         moves,
     )
 }  # fmt: skip
-# What a write transaction can stage, too.
+# Changes that a write transaction can stage, too.
 STAGED = (inserts_many, deletes, deletes_by_metadata, replaces, expires, notes_and_updates, claims)
 CHECKED = (
     "__len__", "keys", "__contains__", "contains_many", "get", "query", "first", "find_all",
@@ -247,16 +247,16 @@ CHECKED = (
 
 
 class Hand:
-    """A handle, and what was begun with it: a snapshot, and what is read in parts.
+    """A handle, and the readings that were begun with it, such as a snapshot.
 
-    `is_only`: nothing is begun, so nothing keeps an old state.
+    `is_only`: no reading is begun, so no old state is kept.
     """
 
     def __init__(self, database, *, is_only=False, has_notes=True):
         self.database, self.is_only, self.has_notes = database, is_only, has_notes
 
     def begin(self, held):
-        """Begin to read; the answers are those of this state, whatever changes."""
+        """Begin to read; later changes must not change the answers."""
         self.then = held
         if self.is_only:
             return
@@ -266,7 +266,7 @@ class Hand:
         self.pairs = self.database.find_all(**held.criteria[0], recall=1.0, verify="estimate")
 
     def check(self, held, shown=None):
-        """Assert that the handle shows the last commit, and the rest what it began with."""
+        """Assert that the handle shows the last commit, and each reading its own state."""
         assert shown is None or not self.has_notes or shown == shown_by(self.database, *shown[:1])
         check_reading(self.database, held, CHECKED if self.has_notes else CHECKED[:-2])
         if self.is_only:
@@ -283,7 +283,7 @@ class Hand:
 
 
 def shown_by(database, is_planned):
-    """Return what a handle knows of the calibration, and how it would search if `is_planned`."""
+    """Return the calibration that a handle sees and, if `is_planned`, its plan of a search."""
     bounds = [{"distance": 3}, {"distance": 9}, {"similarity": 0.8}] if is_planned else []
     plans = [database.plan(**each, recall=0.9, search="psm") for each in bounds]
     calibrated = database.stats().calibrated_count
@@ -291,7 +291,7 @@ def shown_by(database, is_planned):
 
 
 class Other:
-    """A forked process that does what it is asked, with the hands that it has."""
+    """A forked process that works on request, with its own hands."""
 
     def __init__(self, end, database=None):
         """Fork; `end` is an ExitStack that ends the process.  It holds the parent's `database`."""
@@ -336,7 +336,7 @@ def change(database, name, world):
 
 
 def tick(world):
-    """Let it be as late as it is in a world."""
+    """Set the clock to the time of a world."""
     staged.time = lambda: world.now
 
 

@@ -1,12 +1,14 @@
-"""Parts of texts by regular expressions, and their keys by numpy: what the kernel must equal.
+"""Parts oracle: cuts texts by regular expressions and makes keys by numpy, to check the kernel.
 
-A part lies between separators, which no part holds.
+A part lies between separators, which belong to no part.
 
-    paragraph   lines without a blank line between them; what separates is line ends and blank lines
-    line        what lies between line ends: the mandatory breaks of UAX #14
-    sentence    ends at a line end; behind . ! ? and the ellipsis if white space follows, and then
-                no lower-case letter; behind a sentence terminator of any other script.  Closing
-                quotes and brackets belong to it, and the white space behind is what separates
+    paragraph   Lines without a blank line between them.  Separators are line ends and blank lines.
+
+    line        The text between line ends, which are the mandatory breaks of UAX #14.
+
+    sentence    It ends at a line end, or after a sentence terminator.  A terminator of . ! ? and
+                the ellipsis counts only before white space without a lower-case letter after it.
+                Closing quotes and brackets belong to the sentence; white space after it separates.
 """
 
 import re
@@ -22,9 +24,9 @@ from simdb.sketch import cutting
 PARAGRAPH, LINE, SENTENCE = ("paragraph", "line", "sentence")
 
 BREAKS = "\n\v\f\r\x85\u2028\u2029"
-# Of a return and the line feed behind it, both.
+# A line end; for a return and the line feed after it, both.
 BREAK = f"[{BREAKS}](?:(?<=\r)\n|(?!(?<=\r)\n))"
-# What ends a sentence only before white space: it also stands in numbers, names and addresses.
+# They end a sentence only before white space, since numbers, names and addresses have them.
 SPACED = ".!?\u2026"
 # The other characters of Unicode with the property Sentence_Terminal, of the basic plane.
 FREE = (
@@ -34,7 +36,7 @@ FREE = (
     "\ua60f\ua6f3\ua6f7\ua876\ua877\ua8ce\ua8cf\ua92f\ua9c8\ua9c9\uaa5d-\uaa5f\uaaf0\uaaf1\uabeb"
     "\ufe52\ufe56\ufe57\uff01\uff1f\uff61"
 )
-# The full stop of full width ends a sentence unless it stands in a number.
+# The full stop of full width ends a sentence unless it is in a number.
 WIDE_STOP, WIDE_DIGITS = "\uff0e", "\uff10-\uff19"
 CLOSING = (
     "\"')\\]}\u00bb\u2019\u201d\u203a\u3009\u300b\u300d\u300f\u3011\u3015\u3017\uff09\uff3d\uff5d"
@@ -48,7 +50,7 @@ Bounds = tuple[int, int, int]
 
 
 def bounds_of(text: str, unit: str) -> list[Bounds]:
-    """Return the parts of a text in order; together with what separates them they are the text."""
+    """Return the parts of a text in order; with their separators, they make up the text."""
     found, start = [], 0
     for match in _separator(unit).finditer(text):
         first, following = match.span()
@@ -62,7 +64,7 @@ def bounds_of(text: str, unit: str) -> list[Bounds]:
 def without(text: str, bounds: Sequence[Bounds], is_dropped: Sequence[bool]) -> str:
     """Return a text without some of its parts.
 
-    A part goes with what separates it from the next one, and the text ends as it did before.
+    A part is removed with the separator after it, and the text ends as it did before.
     """
     kept = [own for own, has_gone in zip(bounds, is_dropped, strict=True) if not has_gone]
     if not kept or len(kept) == len(bounds):
@@ -86,9 +88,9 @@ def keys_of(offsets: I64, words: U64) -> U64:
 
 @cache
 def _separator(unit: str) -> "re.Pattern[str]":
-    """Return what separates a part of a text from the next one, behind group 1 if that matches.
+    """Return the pattern of a separator of parts, which begins after group 1 if that matches.
 
-    It begins with one of a set of characters, which is found many times faster than anything else.
+    The pattern begins with a set of characters, which is found many times faster.
     """
     if unit == LINE:
         return re.compile(BREAK)

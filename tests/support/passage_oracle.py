@@ -1,4 +1,4 @@
-"""The definition of containment, as plain loops over words, and documents that share passages."""
+"""Passage oracle: computes containment by loops, and makes documents that share passages."""
 
 import random
 
@@ -11,13 +11,13 @@ PASSAGE_WORDS = 15
 
 
 def shared_runs(query, document, length):
-    """Where in the query a run of `length` words begins that the document has."""
+    """Return the positions in the query of runs of `length` words that the document has."""
     runs = {tuple(document[j : j + length]) for j in range(len(document) - length + 1)}
     return [i for i in range(len(query) - length + 1) if tuple(query[i : i + length]) in runs]
 
 
 def containment(query, document):
-    """The share of the 8-grams of a list of words that lie in runs of 15 words of another."""
+    """Return the share of the 8-grams of the query that lie in runs of 15 shared words."""
     if not query:
         return 0.0
     length = min(len(query), PASSAGE_WORDS)
@@ -30,12 +30,12 @@ def containment(query, document):
 
 
 def has_passage(query, document):
-    """Whether both share a run of 15 words."""
+    """Return whether both share a run of 15 words."""
     return bool(shared_runs(query, document, PASSAGE_WORDS))
 
 
 def expected(query, stored, least):
-    """Ids and containments of a dict of lists of words that contain enough, best first."""
+    """Return (id, containment) of the stored lists of words that contain enough, best first."""
     every = [(id, containment(query, words)) for id, words in stored.items()]
     return sorted(
         [(id, value) for id, value in every if value >= least and value > 0],
@@ -44,12 +44,12 @@ def expected(query, stored, least):
 
 
 def drawn(random, count):
-    """Different words, so that no run is there twice by chance."""
+    """Return different words, so that no run occurs twice by chance."""
     return [random.choice(WORDS) for _ in range(count)]
 
 
 def mixed(seed, documents=30):
-    """Documents that have pieces of each other, of all lengths around that of a passage."""
+    """Return documents with pieces of each other, with lengths around that of a passage."""
     chance = random.Random(seed)
     pool = drawn(chance, 400)
     made = {}

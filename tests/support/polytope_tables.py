@@ -1,4 +1,4 @@
-"""Cross-polytope tables as they are stored, and as the documents say that they must be."""
+"""Cross-polytope tables: reads the stored tables, and computes them from the documents."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def expected(database):
 def stored(reading):
     """Return {id: its keys in all tables}, with the delta sealed; `reading` has a state.
 
-    A document that is deleted and still has entries is left out.
+    A deleted document that still has entries is omitted.
     """
     with reading._state() as state:
         count = state.keying.polytopes.table_count

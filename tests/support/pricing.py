@@ -1,4 +1,4 @@
-"""Prices: make the planner prefer tables in small collections; and what flips of tables find."""
+"""Pricing: makes the planner prefer tables in small collections, and checks sets of flips."""
 
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,6 +29,6 @@ def tables_first(is_so=True):
 
 
 def serves(blocks, leading, flips, distance):
-    """Return whether the tables find all matches within `distance` with these flips of each."""
+    """Return whether the tables find all matches within `distance` with the given flips of each."""
     sums = sums_of_spreads(blocks, leading, distance)
     return bool((sums <= np.array(flips, np.int8)).any(axis=1).all())

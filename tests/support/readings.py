@@ -1,4 +1,4 @@
-"""What a reading is: a database, a snapshot, a write transaction, shards; all verbs, beside a dict.
+"""Readings: compares every verb of a database, snapshot, transaction or shards with loops.
 
 `check_reading` asks a reading by every reading verb, and compares the answers with loops over the
 documents that it must hold.
@@ -18,7 +18,7 @@ from scales import seen
 
 import simdb
 
-SHARDS = 14  # with so many, some have no document
+SHARDS = 14  # enough for some to have no document
 TINY = {"delta_documents": 4, "growth": 2}
 OPTIONS = simdb.Options(
     passages=True, features=True, texts=True, keep_times="inserted", **TINY
@@ -37,7 +37,7 @@ NEAR = 1e-4
 
 
 class Entry(NamedTuple):
-    """A document: its text, its metadata, and since when it is stored, in seconds."""
+    """A document: its text, its metadata and the time when it was stored, in seconds."""
 
     text: str
     metadata: Any = None
@@ -45,7 +45,7 @@ class Entry(NamedTuple):
 
 
 def kept(loop):
-    """Keep the answers of a loop over what is held, which does not change."""
+    """Cache the answers of a loop over held documents, which do not change."""
 
     @wraps(loop)
     def answer(self, *given, **named):
@@ -60,8 +60,8 @@ def kept(loop):
 class Held:
     """The documents that a reading must hold, in the order of insertion, and loops over them.
 
-    `notes`: its notes by name, None if it must refuse notes.  `gone`: ids that it must not have.
-    For many questions `is_brief` asks one way each, and of many documents `some` ids are asked by.
+    `notes`: notes by name, None if the reading must refuse notes.  `gone`: ids that it must not
+    have.  `is_brief`: ask each question in one way only.  `some`: ids to ask by.
     """
 
     def __init__(self, documents, options, *, notes=None, gone=(), is_brief=False, sample=10**6):
@@ -83,7 +83,7 @@ class Held:
 
     @kept
     def matches(self, text, *, similarity=None, distance=None, where=None, without=None):
-        """Return (id, distance, similarity) of what matches a text, the best first, then by age."""
+        """Return (id, distance, similarity) of the matches of a text, best first, then by age."""
         texts = [
             (id, each.text)
             for id, each in self.documents.items()
@@ -164,7 +164,7 @@ def number_of(id):
 
 
 def assert_same(found, rows):
-    """Assert that rows of matches are those of loops, and similarities nearly theirs."""
+    """Assert that rows of matches equal the rows of loops, with similarities nearly equal."""
     for own, wanted in zip(found, rows, strict=True):
         assert [(each.id, each.distance) for each in own] == [row[:2] for row in wanted]
         both = zip(own, wanted, strict=True)
@@ -172,7 +172,7 @@ def assert_same(found, rows):
 
 
 def each_question(held):
-    """Yield the arguments of queries, and the rows that must answer texts, and ids."""
+    """Yield arguments of queries, and the rows that must be found by text and by id."""
     for criterion in held.criteria:
         for way in held.ways:
             where, limit = way.get("where"), way.get("limit")
@@ -230,7 +230,7 @@ def assert_some(found, rows):
 
 
 def check_contained(held, ask):
-    """Check queries of containment; of estimates, only that a whole text is estimated as whole."""
+    """Check queries of containment; for estimates, only that a whole text is contained whole."""
     if not held.options.passages:
         return
     words = {id: text.split() for id, text in held.texts.items()}
@@ -301,7 +301,7 @@ def check_find_all(reading, held):
 
 
 def assert_same_pairs(found, held, wanted):
-    """Assert that pairs are those of loops, as far as both ids are asked by."""
+    """Assert that pairs equal the pairs of loops, as far as both ids are asked by."""
     columns = found.left, found.right, found.distance.tolist(), found.similarity.tolist()
     rows = list(zip(*columns, strict=True))
     assert len({row[:2] for row in rows}) == len(rows)

@@ -1,4 +1,4 @@
-"""Scripts without spaces by the names of characters, cutting by character, and made-up texts."""
+"""Script oracle: cuts texts in scripts without spaces by character, and makes such texts."""
 
 import random
 import unicodedata
@@ -7,7 +7,7 @@ from functools import cache
 CJK = ((0x3040, 0x30FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xAC00, 0xD7AF), (0xF900, 0xFAFF),
        (0x20000, 0x3FFFF))  # fmt: skip
 
-# How the names of letters and marks of these scripts begin.
+# Beginnings of the Unicode names of letters and marks of these scripts.
 SPACELESS = (
     "THAI ", "LAO ", "KHMER ", "MYANMAR ", "TAI LE ", "NEW TAI LUE ", "TAI THAM ", "TAI VIET ",
     "AHOM ", "TIBETAN ", "BALINESE ", "JAVANESE ", "CHAM ", "BATAK ", "MAKASAR ", "BRAHMI ",

@@ -1,4 +1,4 @@
-"""Sharded databases for tests, and the single database that each must answer like."""
+"""Sharded: makes documents in shards, and the single database with equal answers."""
 
 import random
 
@@ -44,7 +44,7 @@ def in_order_of_shards(ids, texts, numbers):
 def single(path, ids, texts, numbers, options):
     """Return one database with the documents in the order in which the shards have them.
 
-    `numbers`: of the shard of each document.
+    `numbers`: number of the shard of each document.
     """
     database = simdb.open(path, options=options)
     ids, texts = in_order_of_shards(ids, texts, numbers)

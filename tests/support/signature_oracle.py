@@ -1,4 +1,4 @@
-"""Signature oracle: signatures in a dict and double loops, which every answer must equal."""
+"""Signature oracle: answers like a database of signatures, by a dict and double loops."""
 
 import random
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Soundness: whether a database keeps its promises when a test is over."""
+"""Soundness: asserts that a database keeps its promises at the end of a test."""
 
 import os
 
@@ -40,14 +40,14 @@ def stray_values(database):
             (name, bytes(key))
             for name in [*names, layout.DOCUMENTS, layout.VOLATILITY]
             for key, _ in transaction.cursor(store.environment.subdatabase(name))
-            # What was written ahead of a commit that failed stays until the next one.
+            # Values that were written ahead of a failed commit are kept until the next commit.
             if not manifest.ahead or layout.key_number(bytes(key)) < manifest.ahead
         }
     return sorted(found ^ expected)
 
 
 def everything(database):
-    """Return the answers of the database, however it is stored."""
+    """Return answers of the database that do not depend on how it is stored."""
     known = list(database)
     found = [database.get(id) for id in known]
     weighted = [each.id for each in found if each.fingerprint.weights is not None]

@@ -1,4 +1,4 @@
-"""Values as they lie in the file of an open database, changed behind its back."""
+"""Stored values: changes values in the file of an open database, behind its back."""
 
 from dataclasses import replace
 

@@ -1,11 +1,11 @@
-"""Strategies for hypothesis: fingerprints that are near each other, ids of all kinds, options."""
+"""Strategies for hypothesis: draws near fingerprints, ids of all kinds, and options."""
 
 from hypothesis import strategies as st
 
 import simdb
 
 ALL_BITS = 2**64 - 1
-# Few centres, and few bits flipped where blocks meet, so many fingerprints are near or equal.
+# With few centres and few flipped bits where blocks meet, most fingerprints are near or equal.
 CENTRES = (0, ALL_BITS, 0x0123456789ABCDEF, 0x0123456789ABCDEF ^ (0xFF << 28))
 PLACES = (0, 1, 15, 16, 31, 32, 47, 48, 62, 63)
 

@@ -1,4 +1,4 @@
-"""What a type checker says about the programs of users."""
+"""Type checking: runs mypy on programs of users."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ import sys
 import pytest
 from source_trees import ROOT
 
-# What mypy found out about the library is kept for the next program, and for the next tests.
+# The cache of mypy about the library serves the next programs and the next tests.
 CACHE = ROOT / ".mypy_cache" / "programs"
 
 

@@ -1,8 +1,8 @@
-"""Vocabulary: the verbs and their arguments, and the entry points that have them.
+"""Vocabulary: lists the verbs with their arguments, and the entry points that have them.
 
-A verb has the same arguments wherever it is, in this order.  What an entry point leaves out, or has
-beside them, is here with its reason; `make test` compares the classes, the commands and the
-functions of Spark with this table, and names an argument that is missing or not used somewhere.
+A verb has the same arguments at every entry point, in the same order.  Omitted and additional
+arguments of an entry point are listed with the reason.  `make test` compares the classes, the
+commands and the functions of Spark with this table, and names missing or unused arguments.
 """
 
 CRITERION = ("similarity", "distance", "recall", "search")
@@ -99,7 +99,7 @@ NOUNS: dict[str, tuple[str, ...]] = {
     "WriteTransaction": (*READING, *WRITING, *OF_TRANSACTIONS),
     "ShardedDatabase": (*READING, "stats", "check", "advice", "close"),
 }
-# What gives an argument on the command line, and why no command has some of them.
+# The option for each argument on the command line, or why no command has one.
 OPTIONS: dict[str, str] = {
     "against": "--against", "contained": "--contained", "data": "SOURCE...", "db": "--db",
     "deep": "--deep",
@@ -126,7 +126,7 @@ NOT_IN_COMMANDS: dict[str, str] = {
     "sketch": "its options are options of the command",
     "threads": "SIMDB_THREADS says it for all commands",
 }
-# The verb of each command, and the arguments that it gives in its own way or not at all, and why.
+# The verb of each command, and the arguments that it gives differently or omits, with the reason.
 COMMANDS: dict[str, tuple[str, dict[str, str]]] = {
     "dedup": ("deduplicate", {}),
     "query": ("query", {"id": "--id"}),
@@ -156,7 +156,7 @@ COMMANDS: dict[str, tuple[str, dict[str, str]]] = {
     "dump": ("dump", {}),
 }  # fmt: skip
 
-# The verb of each function of `simdb.spark`, the arguments that it leaves out, and why.
+# The verb of each function of `simdb.spark`, the arguments that it omits, and why.
 BY_PLAN = "a plan chooses how pairs are found in parts"
 BY_ROWS = "filter the rows"
 NO_DATABASE = "passages are stored in a database"

@@ -1,4 +1,4 @@
-"""Fingerprints of given weights, as a sketch has them: their bits are the signs of the first 64."""
+"""Weighted: makes fingerprints of given weights; the bits are the signs of the first 64."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from simdb.core.vector_form import corrected, unpack
 
 
 def fingerprints(weights):
-    """Return the fingerprints whose weights these are: one in each row."""
+    """Return a fingerprint for each row of weights."""
     return simdb.Fingerprints(bits_of(weights), weights.astype(np.float32))
 
 

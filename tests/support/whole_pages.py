@@ -1,4 +1,4 @@
-"""Pages as a browser reads them, and that they are complete in themselves."""
+"""Whole pages: parses pages like a browser, and asserts that they are self-contained."""
 
 from base64 import b64encode
 from hashlib import sha256
