@@ -15,11 +15,11 @@ from drawn import EMPTY, WEIGHTED
 from model import key, rank_of, where_of
 
 LISTED = 3000  # documents whose columns are read
-MANY = 20_000  # documents from which on exact search of many takes too long
+MANY = 20_000  # with more documents, exact search of many takes too long
 
 
 def served(call, ask):
-    """Return the answer of `call`; None if a named method cannot serve the request."""
+    """Return the answer of `call`, or None if a named method cannot serve the request."""
     try:
         return call()
     except simdb.OptionError:
@@ -38,7 +38,7 @@ def refused(call, *kinds):
 
 
 def limited(draw, ask):
-    """Return what is asked, now and then with a limit of memory for the search."""
+    """Return the arguments of a query, sometimes with a limit of memory for the search."""
     memory = draw.chance.choice([None, None, 1, 3000, 10**6] if not draw.count else [None, 10**6])
     if memory is None:
         return ask

@@ -1,10 +1,10 @@
-"""Burst: threads and processes that use one database at once, and end what the others use.
+"""Burst: lets threads and processes use one database at once, and end what others use.
 
-The documents of the session's model stay, so every reader must find them.  Those of the burst have
-ids of their own, and their texts follow from the ids.  At the end every document must be there
-whose verb has returned; a document whose verb raised an error of simdb may be there, unless the
-error came before the commit; no other document may be there.  Of a transaction, all documents are
-there or none.  Then they are deleted, and the session goes on as before.
+The documents of the session's model are kept, so every reader must find them.  Documents of the
+burst have their own ids, from which their texts follow.  At the end, every document whose verb has
+returned must be stored.  A document whose verb raised an error of simdb may be stored, unless the
+error came before the commit.  No other document may be stored, and a transaction has stored all of
+its documents or none.  Then they are deleted, and the session goes on as before.
 
 Processes are killed: writers, which replace a pair of documents by the next one in each
 transaction, and readers, for which every snapshot has just one pair of each writer.
@@ -68,7 +68,7 @@ class World:
         return database
 
     def fresh(self, kind):
-        """Return a new id, whose document may or may not be there in the end."""
+        """Return a new id; its document may be stored in the end or not."""
         id = f"{kind} {next(self._numbers)}"
         with self.guard:
             self.maybe.add(id)
@@ -122,7 +122,7 @@ class World:
             database.close()
 
     def wrong(self, found):
-        """Yield what is wrong with the documents that were found beside those of the model."""
+        """Yield what is wrong with the documents found in addition to the model."""
         if self.sure - found:
             yield f"acknowledged documents are missing: {list(self.sure - found)[:5]}"
         allowed = self.maybe.union(*(shared.maybe for shared in self.ended))
@@ -175,7 +175,7 @@ def stream(world, chance):
 
 
 def take_snapshot(world, chance):
-    """Open a snapshot, or close one that other threads may be using."""
+    """Open a snapshot, or close a snapshot that other threads may use."""
     with world.guard:
         one = world.snapshots.pop(0) if len(world.snapshots) > 3 else None
     if one is not None:
@@ -199,7 +199,7 @@ def insert(world, chance):
 
 
 def transact(world, chance):
-    """Begin a transaction that all threads may use, insert, and end it if no other thread has."""
+    """Begin a transaction for all threads, insert, and end it unless another thread has."""
     shared = Shared(chance.choice(world.databases).write())
     with world.guard:
         world.transactions.append(shared)
@@ -238,7 +238,7 @@ def compact(world, chance):
 
 
 def fork(world, chance):
-    """Fork a child, which reads a database of its parent, or is told why not, and its own."""
+    """Fork a child, which reads its own database, and its parent's or an error."""
 
     def read():
         with suppress(simdb.ForkedError, simdb.ClosedError, simdb.BusyError):
@@ -314,7 +314,7 @@ def write_pairs(world, number, telling):
 
 
 def read_pairs(world):
-    """Take snapshots, which must have whole pairs and stay as they are."""
+    """Take snapshots, which must have whole pairs and never change."""
     with simdb.open(world.path, "r", **PATIENT) as database:
         while True:
             with database.read() as snapshot:
@@ -432,7 +432,7 @@ def run_threads(world, actors, own, seconds):
 
 
 def settle(session, world, base, said):
-    """Compare what the burst has left, delete it, and go on with the model of before."""
+    """Compare the documents of the burst, delete them, and go on with the model."""
     ids, known = list(session.database), world.known
     more, pairs = ids[len(known) :], pairs_in(ids)
     wrong = [*world.problems[:9], *world.wrong(set(more) - set(pairs))]

@@ -56,10 +56,9 @@ class Tally:
 class Case:
     """A case: its seed, its number of steps, a folder of its own, and what it has counted.
 
-    `documents`: with how many a database begins; `tiny`: the share of tiny constants, None to draw
-    it; `callbacks`: whether iterators may use the transaction that reads them; `forks`: whether
-    bursts have processes, which a tool for threads does not follow; `verbs`: names of the only
-    steps of a session.
+    `documents`: documents with which a database begins.  `tiny`: share of tiny constants, None to
+    draw it.  `callbacks`: iterators may use the transaction that reads them.  `forks`: bursts have
+    processes, which a tool for threads does not follow.  `verbs`: the only steps of a session.
     """
 
     kind: str
@@ -117,7 +116,7 @@ class Child:
         os.close(writing)
 
     def outcome(self, seconds):
-        """Wait for its end, which comes after `seconds` at the latest."""
+        """Wait for its end, at most for `seconds`."""
         content, is_late = _read_all(self._reading, seconds)
         if is_late:
             os.kill(self._number, signal.SIGUSR1)
@@ -133,7 +132,7 @@ class Child:
         return Outcome(None, f"{'hangs' if is_late else f'ended with {name}'}\n{told}".strip())
 
     def kill(self):
-        """Kill it; return what it complained of, "" if it went on until then."""
+        """Kill it; return its complaints, "" if there were none."""
         os.kill(self._number, signal.SIGKILL)
         error = self.outcome(DYING_SECONDS).error
         return "" if error == KILLED else error

@@ -1,7 +1,7 @@
 """Changing: calls writing verbs and makes the same change to the model.
 
-Every verb takes `target`, which is changed, `model`, which is changed alike, and `draw`, which
-draws the arguments and tells the time.
+Every verb takes `target`, which is changed, `model`, which is changed in the same way, and `draw`,
+which draws the arguments and has the time.
 """
 
 from datetime import datetime, timezone

@@ -1,7 +1,7 @@
-"""Damage: pages of databases, damaged before and after they are opened, and a call of any verb.
+"""Damage: damages pages of databases before and after opening them, and calls any verb.
 
-Files that are truncated while they are open are left out: the system ends every process that reads
-a missing page.  Every step runs in a forked child.  It must end with an answer or an error of
+Files are not truncated while they are open: the system kills every process that reads a missing
+page.  Every step runs in a forked child.  It must end with an answer or an error of
 simdb.  Damage before opening must be found by opening or by the deep check, or change no answer.
 """
 

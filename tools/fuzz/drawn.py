@@ -1,4 +1,4 @@
-"""Drawn: random options, documents, ids and criteria, for small databases and for large ones.
+"""Drawn: draws options, documents, ids and criteria, for small and for large databases.
 
 `Few` draws for a database that begins empty and stays small enough to compare all of it; `Many` for
 thousands to millions of documents, of which a sample is compared.
@@ -14,7 +14,7 @@ CENTRES = (0, 2**64 - 1, 0x0123456789ABCDEF, 0x0123456789ABCDEF ^ (0xFF << 28))
 SHAPES = ((1, 1), (2, 1), (3, 1), (4, 1), (4, 2), (5, 2), (6, 3), (7, 7), (13, 1), (64, 1))
 ODD_IDS = (-1, 2**63 - 1, -(2**63), 2**64 - 1, "a", "\u00e9\U0001f600", "a\0b", b"a", b"\xff\xfe")
 ODD_IDS = (*ODD_IDS, "1", b"1")
-LARGE = 50_000  # of more documents none is compared with all others, which takes hours
+LARGE = 50_000  # with more documents, none is compared with all others, which takes hours
 MANY_WORDS = [f"w{number}" for number in range(5000)]
 TEXT_WORDS = 20
 COPIES = 3  # of one base text, in the mean
@@ -38,7 +38,7 @@ def some_simhash(chance):
 
 
 def some_cleaning(chance):
-    """Draw what makes texts equal that look equal."""
+    """Draw options that make texts equal that look equal."""
     lowercase, clean = chance.random() < 0.7, chance.random() < 0.8
     return {
         "lowercase": lowercase,
@@ -160,7 +160,7 @@ class Few:
         return list({(type(id), id): id for id in drawn}.values())
 
     def some_ids(self, model, count):
-        """Draw ids, known and unknown; not so many times more than a few."""
+        """Draw ids, known and unknown; mostly a few."""
         chance = self.chance
         return [
             chance.choice([chance.randrange(200), chance.randrange(200), chance.choice(ODD_IDS)])
@@ -168,7 +168,7 @@ class Few:
         ]
 
     def asked(self):
-        """Draw how many documents one verb asks about, one after the other."""
+        """Draw the number of documents that a verb asks about, one after the other."""
         return 1
 
     def texts(self, count):
@@ -224,7 +224,7 @@ class Few:
 class Many(Few):
     """Draws for a large database.
 
-    Two thirds of the texts are like nothing else.  The rest are edited copies of some base texts, a
+    Two thirds of the texts match no other text.  The rest are edited copies of some base texts, a
     few of each, and copies of one text that is much more frequent.
     """
 
@@ -245,7 +245,7 @@ class Many(Few):
         self.shared = [{"rank": rank} for rank in range(RANKS)]
 
     def options(self):
-        """Draw options that a database of so many documents can have without taking hours."""
+        """Draw options with which a large database does not take hours."""
         chance, count = self.chance, self.count
         is_minhash = chance.random() < 0.25
         if is_minhash:
@@ -287,7 +287,7 @@ class Many(Few):
         return max(self.count // self.chance.choice([20, 50, 1000]), 1)
 
     def new_ids(self, model, count):
-        """Draw new ids, all numbers or all texts; now and then those of stored documents."""
+        """Draw new ids, all numbers or all texts; sometimes ids of stored documents."""
         if len(model) and count > 1 and self.chance.random() < 0.2:
             return self.some_ids(model, count)
         start, self.made = self.made, self.made + count

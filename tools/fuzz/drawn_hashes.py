@@ -1,4 +1,4 @@
-"""Drawn hashes: random options of hashes of 32 to 512 bits, and hashes in all their forms."""
+"""Drawn hashes: draws options of hashes of 32 to 512 bits, and hashes in all forms."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -104,7 +104,7 @@ class FewHashes(Few):
 class ManyHashes(FewHashes, Many):
     """Draws for a large database of hashes.
 
-    Two thirds of them are like nothing else, as those of `Many`.  Often some of their bits are
+    Two thirds of them match no other hash, as in `Many`.  Often some of their bits are
     nearly constant, so that some headers have many entries.
     """
 

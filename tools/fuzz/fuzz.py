@@ -1,4 +1,4 @@
-"""Do random things to simdb, case after case, and compare with what must be true.
+"""Do random things to simdb, case after case, and check the results.
 
     python tools/fuzz/fuzz.py --seconds 300
     python tools/fuzz/fuzz.py --seconds 60 --only session inputs
@@ -7,13 +7,13 @@
 
 The kinds of cases:
 
-* session: all verbs of one database of texts beside a dict and a double loop.  Among its steps,
-  other processes change the database, threads use and end what others use, processes are killed
-  or interrupted at any place, calls of the system fail, and the power is cut.
+* session: all verbs of one database of texts, compared with a dict and a double loop.  Between
+  them, other processes change the database, and threads use and end what others use.  Processes
+  are killed or interrupted at any place, system calls fail, and the power is cut.
 * hashes: the same with hashes of 32 to 512 bits.
 * large: the same with thousands of texts, of which a sample is compared.
 * burst: threads and processes that use one database at once, again and again.
-* repeats: deduplication beside a database, again and again.
+* repeats: deduplication with a database, again and again.
 * damage, rescues: damaged pages of databases, asked or rebuilt.
 * inputs: commands on damaged input files.
 * texts: texts of all scripts through all variants of the kernel.
@@ -167,7 +167,7 @@ def run(case, variant):
 
 
 def report(case, variant, given, error):
-    """Return what is to be told of a case that failed."""
+    """Return the report on a case that failed."""
     notes = case.notes.read_text(encoding="utf-8").splitlines() if case.notes.exists() else []
     steps = [int(each.split(":")[0]) for each in notes if each.split(":")[0].isdigit()]
     command = [sys.executable, __file__, "--only", case.kind, "--seed", case.seed]

@@ -1,10 +1,11 @@
-"""Harming: steps in which other processes change the database, die inside it, or the disk fails.
+"""Harming: lets other processes change the database or die inside it, or lets the disk fail.
 
-A deed is rehearsed first: a child does it with a copy of the database and says how the model looks
-afterwards, at which places an interrupt can strike, and how often the system was called.  Then it
-is done again with the same draws and harmed at a drawn place.  The database must be in the state
-before or after it, in the state after it if it was acknowledged, take an insertion and pass the
-deep check; the session goes on with it.
+A deed is rehearsed first: a child does it with a copy of the database.  The child reports the model
+afterwards, the places where an interrupt can strike, and the number of system calls.  Then the deed
+is done again with the same draws and harmed at a drawn place.
+
+The database must be in the state before or after the deed; if the deed was acknowledged, after it.
+It must take an insertion and pass the deep check.  The session goes on with it.
 """
 
 import os
@@ -25,11 +26,11 @@ from injecting import CAN_INJECT, LIBRARY, NEVER, Injector
 
 PROBE = "a probe written afterwards"
 SECONDS = 60
-PART_WAY = 1.3  # of the time that a deed took: up to this time it is killed
+PART_WAY = 1.3  # a deed is killed within this multiple of the time that it took
 FAULTS = {"EIO": 1, "ENOSPC": 2, "a short write": 3, "EDQUOT": 4, "EMFILE": 5}
 FOR_EVER = 16
 TOLD = {False: ("FullError", "BusyError"), True: ("Error", "FullError", "BusyError")}
-MADE = ("copy", "copy.dump")  # by deeds; whole or absent, whatever happens
+MADE = ("copy", "copy.dump")  # made by deeds; always complete or absent
 IMAGES = 3
 
 
@@ -198,7 +199,7 @@ def failing(session):
         said = f"FullError of a call of this program: {error}"
     finally:
         shim.fault_arm(0, 0)
-    # Where all calls fail from one on, so does the one that removes a part of a file.
+    # If all calls fail from one on, the removal of a partial file fails, too.
     state = rehearsal.settle(session, is_done=not said, may_leave=lasts)
     told = f"{rehearsal.deed.__name__}, {name} at {number}{' and on' * lasts}: {state} {said}"
     assert not said or said.startswith(TOLD[name == "EMFILE"]), told

@@ -1,4 +1,4 @@
-"""Injecting: an interrupt or a kill at any place where CPython checks for signals.
+"""Injecting: interrupts or kills a process where CPython checks for signals.
 
 CPython checks for signals after a call, at the start of a function, where a generator continues and
 where a loop jumps back.  `Injector` traces the frames of the library and counts these places.  At

@@ -1,10 +1,9 @@
-"""Inputs: input files of every format, damaged, and the commands that read them.
+"""Inputs: damages input files of every format, and runs the commands that read them.
 
 A step makes a collection, writes it in one format, changes some bytes, and runs one command in a
-forked child.  The command must end with one of its exit codes and without a traceback.  What it
-says must add up: every document that was read is in the output, or was left out as a duplicate or
-an item; of JSON lines, every line is a document or skipped.  After the exit code 2, the output is
-what it was before.
+forked child.  The command must end with one of its exit codes and without a traceback.  Its counts
+must add up: every document that was read is in the output, or was removed as a duplicate or for an
+item.  Every JSON line is a document or skipped.  After exit code 2, the output is unchanged.
 """
 
 import gzip
@@ -134,7 +133,7 @@ def invoked(path, words):
 
 
 def problems(ran, path, name, command):
-    """Return what contradicts in the result of a command."""
+    """Return the contradictions in the result of a command."""
     code, told, error = ran
     if error is not None or code not in (0, 1, 2):
         return [f"exit code {code}: {error}", told]

@@ -1,6 +1,6 @@
-"""Misbehaving: arguments that raise, end too early or have a wrong type.
+"""Misbehaving: calls verbs with arguments that raise, end too early or have a wrong type.
 
-After each of them the database must hold what it held before.  With `callbacks`, the iterators and
+After each call, the database must be unchanged.  With `callbacks`, the iterators and
 callbacks of a verb also use its transaction or close its database.  They may read; anything else
 must raise a BusyError before anything is staged.
 """

@@ -1,10 +1,10 @@
-"""Model: what a database must hold and answer, by comparing a document with all others.
+"""Model: computes the right answers of a database by comparing a document with all others.
 
 A document has a place, in the order of insertion.  A deleted document keeps its place.  Arrays are
 replaced and never changed, so a copy of a model costs little.
 
 `ask` is a dict of what a query asks for: similarity, distance, recall, method.  At recall 1 an
-answer must have all matches.  Below, an answer may leave out some; `Tally` counts them.
+answer must have all matches.  Below, an answer may lack some; `Tally` counts them.
 """
 
 import copy
@@ -34,10 +34,9 @@ class Entry:
 class Model:
     """The documents of a database and the right answers of queries for them.
 
-    `rows`: int8[n, dimensions] stored weights, the minima, or the bytes of hashes, which are BARE;
-    `kinds`: EMPTY, BARE or WEIGHTED;
-    `times`: seconds; `is_live`: bool[n]; `metadata`, `grains`, the hashes of the n-grams of each
-    document that are chosen where they are stored, and `texts`, where these are, are lists.
+    `rows`: stored weights int8[n, dimensions], minima, or the bytes of hashes, which are BARE.
+    `kinds`: EMPTY, BARE or WEIGHTED.  `times`: seconds.  `is_live`: bool[n].  Lists are `metadata`,
+    `grains` (hashes of the chosen n-grams, if stored) and `texts` (if stored).
     """
 
     def __init__(self, options, tally):
@@ -77,7 +76,7 @@ class Model:
         return bits, rows, kinds
 
     def insert(self, ids, documents, metadata, now):
-        """Put documents at the end; those with the same ids are replaced."""
+        """Put documents at the end; documents with the same ids are replaced."""
         self.delete([id for id in ids if id in self.places])
         size = len(ids)
         added = dict(zip(("bits", "rows", "kinds"), self.sketched(documents), strict=True))
@@ -105,7 +104,7 @@ class Model:
         self.is_live[[self.places.pop(id) for id in ids]] = False
 
     def delete_of(self, rank, before=None):
-        """Delete the documents of a rank, or those of them older than a time; return how many."""
+        """Delete the documents of a rank, or only older ones; return their number."""
         gone = [
             id
             for id, at in self.places.items()
@@ -234,7 +233,7 @@ class Model:
         """Return {id: (distance, similarity)} of all matches, and the ids of uncertain matches.
 
         A match is uncertain if its similarity differs from the bound by rounding only.  `without`:
-        an id to leave out; `before`: only documents at lower places; `rank`: only of this rank.
+        an id to exclude.  `before`: only documents at lower places.  `rank`: only of this rank.
         """
         if entry.bits is None:
             return {}, set()
@@ -299,7 +298,7 @@ def rank_of(metadata):
 
 
 def where_of(options, rank, chance):
-    """Return what chooses the documents of a rank: a function, or the value of an indexed field."""
+    """Return the argument for the documents of a rank: a function, or values of fields."""
     if "rank" in options.fields and chance.random() < 0.7:
         return {"rank": rank}
     return lambda data: rank_of(data) == rank

@@ -1,6 +1,6 @@
-"""Mutating: any bytes, and valid bytes with some places changed, to every decoder and parser.
+"""Mutating: gives any bytes, and changed valid bytes, to every decoder and parser.
 
-The harnesses are those of decoders/, which atheris runs too.
+The harnesses are in decoders/; atheris runs them too.
 """
 
 import random

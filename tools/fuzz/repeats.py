@@ -1,11 +1,10 @@
-"""Repeats: deduplication beside a database again and again, beside a dict and a double loop.
+"""Repeats: repeats deduplication with a database, and compares it with a dict and loops.
 
-A world is one database with features or texts, so that these decide all, and some inputs that come
-again: changed, grown, in another order, after documents were deleted or replaced, after the
-database was moved, and after a kill.  A call is `deduplicate`, of rows or of a file, or the
-command; some have `against=` or `unit=`.  The oracle says which rows stay and what is stored then.
-Which of several matches is reported is not promised: it must match, and a repeated run must report
-the same one.
+A world is one database with features or texts, which decide everything, and some inputs.  Inputs
+are repeated: changed, grown, or in another order.  Before that, documents may be deleted or
+replaced, the database moved, or a process killed.  A call is `deduplicate`, of rows or of a file,
+or the command; some have `against=` or `unit=`.  The oracle says which rows are kept and what is
+stored then.  Any of several matches may be reported, but a repeated run must report the same one.
 """
 
 import json
@@ -79,7 +78,7 @@ class World:
         return " ".join(self.chance.choices(WORDS, k=self.chance.choice([1, 12, 30, 30])))
 
     def some_text(self):
-        """Draw a text: null, empty, new, or one that was there with some changed words."""
+        """Draw a text: null, empty, new, or an earlier text with some changed words."""
         chance = self.chance
         kind = chance.random()
         if kind < 0.08:
@@ -113,7 +112,7 @@ class World:
         assert_sound(self.path)
 
     def edit(self, rows):
-        """Leave an input as it is, or let it grow, shrink, or change."""
+        """Let an input grow, shrink or change, or do nothing."""
         chance = self.chance
         kind = chance.random() if rows else 0.0
         if kind < 0.4:
@@ -140,7 +139,7 @@ class World:
             del self.stored[id]
 
     def move(self, _):
-        """Put a copy, what is loaded from a dump, or what is compacted in place of the database."""
+        """Replace the database by a copy, by a loaded dump or by the compacted database."""
         other, kind = self.folder / "other", self.chance.choice(["copy", "dump", "compact"])
         with simdb.open(self.path) as database:
             if kind == "compact":
@@ -190,7 +189,7 @@ class World:
         assert found.data == left, (found.data, left)
 
     def dedup(self, name):
-        """Deduplicate an input beside the database, killed at first every now and then."""
+        """Deduplicate an input with the database; sometimes a first call is killed."""
         chance, rows = self.chance, self.inputs[name]
         how = {"keep": self.rule(rows), "similarity": chance.choice(SIMILARITIES)}
         how |= {"on_null": chance.choice(["keep", "keep", "drop"])}
@@ -223,7 +222,7 @@ class World:
                 assert database.texts_many(list(self.stored)) == list(self.stored.values())
 
     def expected(self, rows, is_command, name, how):
-        """Return which rows stay and why, or None if the call must be refused."""
+        """Return which rows are kept and why, or None if the call must be refused."""
         order = preferred(rows, how["keep"])
         ids = name if is_command else frozenset(rows[at]["id"] for at in order)
         run, least = how["run"] or ids, how["similarity"]
@@ -252,9 +251,9 @@ class World:
                 "left": left, "rule": least}  # fmt: skip
 
     def becomes(self, id, text, kept, left, taken):
-        """Return what becomes of a document under an id, "" if another one has the id.
+        """Return the fate of a document under an id, "" if another document has the id.
 
-        `kept`, `left`: what the run kept and left before; `taken`: the ids that are used up.
+        `kept`, `left`: documents that the run kept and removed before.  `taken`: ids in use.
         """
         is_same = id in self.stored and self.bits(self.stored[id]) == self.bits(text)
         match, bits, _ = left.get((id, text), (None, None, None))
@@ -271,7 +270,7 @@ class World:
         return becomes
 
     def judge(self, rows, expected, matches, least):
-        """Assert that what was left out matches a document that stays, the same one as before."""
+        """Assert that a removed row matches a kept document, the same one as before."""
         every = {**self.stored, **expected["new"]}
         for at, id in expected["ids"].items():
             self.found[expected["becomes"][at]] += 1
@@ -286,7 +285,7 @@ class World:
             assert abs(similarity - exact) < 1e-5, (id, match, exact, similarity)
 
     def adopt(self, rows, expected, matches):
-        """Let the oracle store what the call has stored."""
+        """Let the oracle store the documents that the call has stored."""
         self.stored |= expected["new"]
         out = [at for at, each in expected["becomes"].items()
                if each == NEW and at not in expected["kept"]]  # fmt: skip
@@ -328,7 +327,7 @@ class World:
 
 
 def staying(rows, order, texts, least):
-    """Return the positions of rows that are like none of the texts, nor like a row that stays."""
+    """Return the positions of rows that match neither one of the texts nor a kept row."""
     held, stays = list(texts), set()
     for at in order:
         if all(jaccard(rows[at]["text"], other) < least for other in held):

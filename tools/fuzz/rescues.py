@@ -1,8 +1,8 @@
-"""Rescues: one page of a database is damaged, and it is rebuilt without what is damaged.
+"""Rescues: damages one page of a database, and rebuilds the database without damaged values.
 
-After each rebuild the deep check must find nothing, no deleted or unknown document may be there,
-every document that is left must be as it was, and the report must count the lost ones.  An older
-page in the place of a newer one can be a sound, older state; then only the first of these is asked.
+After each rebuild, the deep check must find nothing.  No deleted or unknown document may be stored,
+every remaining document must be unchanged, and the report must count the lost ones.  An older page
+in the place of a newer one can be a sound, older state; then only the deep check applies.
 """
 
 import os
@@ -14,11 +14,11 @@ from damage import DAMAGES, HANG_SECONDS, PAGE, copies, old_page, swap_pages, wr
 from simdb.storage.files import IDF_FILE
 
 ONE_PAGE = [each for each in DAMAGES if each is not swap_pages]
-IDF_SHARE = 0.3  # of the steps with an IDF table, those that damage its file
+IDF_SHARE = 0.3  # share of the steps with an IDF table that damage its file
 
 
 def stored(path):
-    """Return what a database says of each document, by its id."""
+    """Return the content of a database by id."""
     with simdb.open(path, "r") as database:
         ids = list(database)
         return {
@@ -36,7 +36,7 @@ def opens(path):
 
 
 def rescued(path, expected, document, is_old, harms_idf):
-    """Rebuild a damaged database; return how it was, and what is wrong afterwards.
+    """Rebuild a damaged database; return its state before, and what is wrong afterwards.
 
     `document`: one to insert.
     """

@@ -1,4 +1,4 @@
-"""Session: one database from creation to end, driven by one seed, and its model."""
+"""Session: drives one database and its model from creation to end, by one seed."""
 
 import os
 import random
@@ -56,7 +56,7 @@ class Session:
         tiny = self.sizes.choice(SHARES) if count <= SHRUNK_MOST else 0.0
         self.tiny = tiny if case.tiny is None else case.tiny
         self.directory = str(case.folder)
-        # Its notes, beside it, are not among the files that fail.
+        # The notes of the session, next to it, are not among the files that fail.
         os.environ["FAULT_DIRECTORY"] = f"{self.directory}/"
         self.path = os.path.join(self.directory, "db")
         self.snapshots, self.steps = [], 0
@@ -131,7 +131,7 @@ class Session:
         return some_document(random.Random(id), self.options)
 
     def deeds(self):
-        """Return verbs that commit at most once, and so leave the state before or after them."""
+        """Return verbs that commit at most once, so the state is the one before or after them."""
         return [
             self.write, self.write, self.transact, self.transact, self.compact, self.rebuild,
             self.reopen, self.copy, self.dump, *[self.calibrate] * (not self.draw.count),
@@ -248,7 +248,7 @@ class Session:
         return f"for {number} polytopes, {self.look(self.database)}"
 
     def rewrite(self):
-        """Rebuild, insert on top and compact: each works on what the one before has written."""
+        """Rebuild, insert and compact, each on the result of the step before."""
         self.database.rebuild()
         changing.insert_many(self.database, self.model, self.draw)
         self.database.compact()
@@ -266,7 +266,7 @@ class Session:
         return self.compare_with(path)
 
     def follow(self):
-        """Bring a copy up to date that stays as long as the session, or make it."""
+        """Make a copy that lasts as long as the session, or bring it up to date."""
         path = os.path.join(self.directory, "followed")
         written = self.database.copy(path, incremental=True)
         with simdb.open(path, "r") as other:
@@ -280,7 +280,7 @@ class Session:
         return self.compare_with(path)
 
     def compare_with(self, path):
-        """Check that another database holds the same documents and answers alike."""
+        """Check that another database holds the same documents and gives the same answers."""
         with simdb.open(path, "r") as other:
             told = self.look(other)
         shutil.rmtree(path)

@@ -1,4 +1,4 @@
-"""Sizes: the constants that decide which code runs, with tiny values for databases under test.
+"""Sizes: gives constants that decide which code runs tiny values for tests.
 
 Most constants are far larger than a database that can be compared with double loops.  `shrunk`
 replaces some of them by tiny values, so that every part, group and merge of many occurs.  Constants

@@ -1,4 +1,4 @@
-"""Specimens: small databases of several kinds and versions, to be damaged."""
+"""Specimens: makes small databases of several kinds and versions, to be damaged."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Texts: texts of all scripts with random options; all variants of the kernel must agree.
+"""Texts: sketches texts of all scripts with random options by all variants of the kernel.
 
 Texts have 0 to 65 characters or some hundreds, or are one huge token, and lie at odd addresses.
 """
@@ -16,7 +16,7 @@ SCRIPTS = (
     (0x20, 0x7F), (0xA0, 0x250), (0x370, 0x530), (0x590, 0x700), (0x900, 0xE00), (0x1E00, 0x2100),
     (0x2C00, 0x3100), (0x3100, 0xA000), (0xAC00, 0xD800), (0xE000, 0x10000), (0x10000, 0x10FFFF),
 )  # fmt: skip
-# What is cleaned before texts are cut.
+# Characters that are cleaned before texts are cut.
 CLEANED = ("-\n", "\xad", "\u200b", "\xdf", "i\u0307")
 
 

@@ -1,4 +1,4 @@
-"""Harnesses: columns of runs, damaged in any way, handed to the kernel.
+"""Harnesses: hand columns of runs, damaged in any way, to the kernel.
 
 Only a deep check verifies the checksums of columns, so the kernel must be safe with any content.
 """
@@ -51,7 +51,7 @@ def a_window(taking, run):
 
 
 def ask(found, taking):
-    """Every question."""
+    """Ask every question."""
     queries = taking.array(np.uint64, 1 + taking.number(9))
     after = taking.array(np.uint32, len(queries)) if taking.flag() else None
     levels = taking.array(np.uint8, 64 * len(queries)).reshape(-1, 64)

@@ -1,4 +1,4 @@
-"""Harnesses: decoders of stored values.
+"""Harnesses: call the decoders of stored values.
 
 A checksum finds accidental damage, but anybody can write a value on purpose with a correct
 checksum.  So most harnesses add the checksum to the fuzzer's bytes before they decode them.
@@ -102,7 +102,7 @@ def texts(data):
 
 @harness(lambda: [b"\2" + struct.pack("<3I", 2, 3, 3) + b"s\xc3\xa9sab"])
 def packed_texts(data):
-    """Decode what a block of texts has compressed."""
+    """Decode the content of a block of compressed texts."""
     column = by_ordinal.unpack(np.frombuffer(data[1:], np.uint8), "a block")
     list(by_ordinal.text_column(column, "a block"))
 

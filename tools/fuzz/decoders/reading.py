@@ -1,4 +1,4 @@
-"""Harnesses: parsers of the bytes that a user gives."""
+"""Harnesses: call the parsers of bytes from users."""
 
 import gzip
 import io
@@ -38,7 +38,7 @@ def texts(*given):
 
 
 def read_as(ending, by_lines, data):
-    """Read a file in one of many ways, then take what it holds as documents.
+    """Read a file in one of many ways, then take its content as documents.
 
     Lines that are read one by one, since their other fields are wanted, hold the same.
     """

@@ -3,8 +3,8 @@
     python tools/fuzz/decoders/run.py --seconds 60 manifest page
 
 Inputs that reached new code are kept in build/fuzz, and inputs that crashed a harness in its folder
-`crashes`; `--input FILE` runs a harness once, on that input.  libFuzzer runs every harness in a
-process of its own, with limits on its memory and on the time for one input.
+`crashes`.  With `--input FILE`, a harness runs once, on that input.  libFuzzer runs every harness
+in its own process, with limits on its memory and on the time for one input.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def main():
 
 
 def fuzz(target, given):
-    """Run one harness in a process of its own; return 1 if it found a bug, else 0."""
+    """Run one harness in its own process; return 1 if it found a bug, else 0."""
     corpus, crashes = CORPUS / target.name, CORPUS / "crashes"
     for folder in (corpus, crashes):
         folder.mkdir(parents=True, exist_ok=True)

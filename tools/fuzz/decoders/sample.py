@@ -1,4 +1,4 @@
-"""Sample: a small database with every kind of value, from which harnesses start."""
+"""Sample: makes small databases with every kind of value, from which harnesses start."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""Taking: what every harness needs: its name, and the bytes of a fuzzer as a stream of numbers.
+"""Taking: names harnesses, and turns the bytes of a fuzzer into a stream of numbers.
 
 A harness takes any bytes, and returns or raises a `simdb.Error`; anything else is a bug.
 """
@@ -29,7 +29,7 @@ class Target:
 
 
 def harness(seeds, name=None):
-    """Return what enters a function as a harness, under its own name unless another is given."""
+    """Return a decorator that enters a function as a harness, by default under its own name."""
 
     def enter(run):
         own = name or run.__name__
@@ -40,7 +40,7 @@ def harness(seeds, name=None):
 
 
 class Taking:
-    """A reader that takes from the front of some bytes, and zeros when they are used up."""
+    """A reader that takes bytes from the front, and zeros when they are used up."""
 
     def __init__(self, data):
         self._data = data

@@ -1,4 +1,4 @@
-"""Targets: every harness by name, with the inputs from which it starts."""
+"""Targets: lists every harness by name, with the inputs from which it starts."""
 
 import columns  # noqa: F401
 import decoding  # noqa: F401

@@ -1,4 +1,4 @@
-"""Harnesses: databases with values changed on purpose, and with correct checksums.
+"""Harnesses: change values of databases on purpose, with correct checksums.
 
 The fuzzer's bytes are a list of changes; then every verb is called, reading and writing.
 """
@@ -38,7 +38,7 @@ def passages(data):
 def change_and_ask(data, files, stored, groups):
     """Write `files`, change some values, and call groups of verbs, each in one opening.
 
-    If a verb finds something wrong, the next one is called all the same.
+    If a verb finds something wrong, the next verb is called nevertheless.
     """
     taking = Taking(data)
     with tempfile.TemporaryDirectory(prefix="simdb-fuzz-") as path:
@@ -69,7 +69,7 @@ def change(path, stored, taking):
 
 
 def changed(key, value, taking):
-    """Return the value with some of its bytes overwritten, inserted or left out."""
+    """Return the value with some of its bytes overwritten, inserted or removed."""
     payload = bytearray(value[codec.HEADER_BYTES :])
     for _ in range(1 + taking.number(4)):
         at = taking.number(len(payload) + 1)
