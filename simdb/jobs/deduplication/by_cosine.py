@@ -44,7 +44,6 @@ PRODUCT_ROWS, PRODUCT_LEADERS = 1 << 9, 1 << 13
 
 # The largest error of a cosine that is computed as a product of unit vectors in float32.
 SLACK = 1e-3
-# Pairs per batch.
 COMPARED_PAIRS = 1 << 13
 
 Floats = npt.NDArray[np.floating]

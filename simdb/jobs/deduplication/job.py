@@ -533,7 +533,10 @@ def _group_rows(
 
 
 def _portions(offsets: I64) -> Iterator[tuple[int, int]]:
-    """Yield ranges of groups, start and stop: one group, or at most `NAMED_DOCUMENTS` members."""
+    """Yield the start and stop of portions of groups.
+
+    A portion is a single group, or has at most `NAMED_DOCUMENTS` members.
+    """
     first, count = 0, len(offsets) - 1
     while first < count:
         end = int(np.searchsorted(offsets, offsets[first] + NAMED_DOCUMENTS, "right")) - 1

@@ -38,10 +38,10 @@ MINIMUM_COST, TABLE_COST, CANDIDATE_COST = 4.5, 20.0, 150.0
 SAMPLED_DOCUMENTS, SAMPLED_MINIMA = 512, 256
 # Pairs above this are copies of one page, and would distort that sample.
 UNRELATED_BELOW = 0.5
-# Minima of 8 bits by which candidates are compared before their texts.
+# Minima of 8 bits that are compared before the texts of candidates.
 COMPARED_MINIMA = 64
 KEY_BITS = 32
-# Limit on the keys in a part, which a thread sorts in 24 bytes each; a part has at least half.
+# Approximate limit on the keys in a part, which a thread sorts with 24 bytes per key.
 SORTED_KEYS = 1 << 23
 # Keys per step of the search for the keys of a part.
 SCANNED_KEYS = 1 << 20

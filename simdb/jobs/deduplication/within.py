@@ -86,10 +86,7 @@ def lookups_of(
 
 
 class Newcomers(ExitStack):
-    """The documents of one run, looked up in a reference, in the order of adding.
-
-    `with` frees them.
-    """
+    """The documents of one run that are looked up in a reference; `with` frees them."""
 
     def __init__(
         self,

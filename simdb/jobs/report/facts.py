@@ -509,7 +509,7 @@ def threshold_in_words(threshold: Question, name: str | None) -> str:
 
 
 def table_group(name: str, *, is_minhash: bool) -> str:
-    """Return the kind of table that a sub-database is."""
+    """Return the name of the kind of table in a sub-database."""
     if name.startswith(POLYTOPES):
         return "Cross-polytope tables"
     return "Band tables" if is_minhash else "Permutation tables"
