@@ -16,9 +16,9 @@ SOME = settings(max_examples=max(settings.default.max_examples // 2, 1))
 FEW = settings(max_examples=max(settings.default.max_examples // 5, 1))
 KEEPS = st.sampled_from(["first", "last", "longest", "shortest"])
 PORTIONS = (
-    "simdb.jobs.deduplication.within.TAKEN_ROWS",
+    "simdb.jobs.deduplication.within.PART_ROWS",
     "simdb.jobs.deduplication.rows.READ_ROWS",
-    "simdb.jobs.deduplication.alike.STORED_DOCUMENTS",
+    "simdb.jobs.deduplication.alike.COMMIT_DOCUMENTS",
     "simdb.jobs.deduplication.stars.WINDOW_FIRST",
     "simdb.jobs.deduplication.stars.WINDOW_PAIRS",
     "simdb.files.records.COLLECTED_RECORDS",

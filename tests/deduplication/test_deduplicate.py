@@ -111,11 +111,11 @@ def test_nulls_are_kept_dropped_or_refused(null):
 
 @pytest.mark.parametrize(
     ("constant", "settings"),
-    [("within.TAKEN_ROWS", {}), ("within.TAKEN_ROWS", {"sketch": WEIGHING})],
+    [("within.PART_ROWS", {}), ("within.PART_ROWS", {"sketch": WEIGHING})],
 )
 def test_progress_goes_on_from_one_portion_to_the_next(monkeypatch, constant, settings):
     monkeypatch.setattr(f"simdb.jobs.deduplication.{constant}", 50)
-    monkeypatch.setattr("simdb.jobs.deduplication.alike.STORED_DOCUMENTS", 70)
+    monkeypatch.setattr("simdb.jobs.deduplication.alike.COMMIT_DOCUMENTS", 70)
     seen = []
 
     found = simdb.deduplicate(TEXTS, progress=seen.append, **settings)

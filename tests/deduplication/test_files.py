@@ -54,7 +54,7 @@ def expected():
     ],
 )  # fmt: skip
 def test_a_file_gives_what_its_records_give(tmp_path, monkeypatch, expected, name, give):
-    monkeypatch.setattr(within, "TAKEN_ROWS", 7)
+    monkeypatch.setattr(within, "PART_ROWS", 7)
     write(tmp_path / name, RECORDS)
     data = give(tmp_path / name)
 

@@ -11,8 +11,8 @@ from over import over
 import simdb
 
 PORTIONS = (
-    "simdb.jobs.deduplication.within.TAKEN_ROWS",
-    "simdb.jobs.deduplication.alike.STORED_DOCUMENTS",
+    "simdb.jobs.deduplication.within.PART_ROWS",
+    "simdb.jobs.deduplication.alike.COMMIT_DOCUMENTS",
     "simdb.jobs.deduplication.alike.COMPARED_DOCUMENTS",
     "simdb.jobs.deduplication.claims.CLAIMED_ROWS",
     "simdb.jobs.deduplication.claims.STORED_DOCUMENTS",

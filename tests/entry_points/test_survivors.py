@@ -31,8 +31,8 @@ KEEPS = st.sampled_from(["first", "last", "longest", "shortest"])
 NULLS = st.sampled_from(["keep", "drop"])
 PORTIONS = (
     "simdb.jobs.deduplication.claims.CLAIMED_ROWS",
-    "simdb.jobs.deduplication.within.TAKEN_ROWS",
-    "simdb.jobs.deduplication.alike.STORED_DOCUMENTS",
+    "simdb.jobs.deduplication.within.PART_ROWS",
+    "simdb.jobs.deduplication.alike.COMMIT_DOCUMENTS",
     "simdb.cli.options.intake.BATCH_DOCUMENTS",
     "simdb.jobs.deduplication.claims.STORED_DOCUMENTS",
 )

@@ -50,7 +50,6 @@ from simdb.jobs.deduplication.rows import (
 )
 from simdb.sketch import WordOrder, sketch_of_texts
 
-# Documents per call of `LeakJudge.judge`.
 JUDGED_DOCUMENTS = 256
 ACTIONS = DROP, CUT, MARK = ("drop", "cut", "mark")
 MARKS_FIELD = "leaks"  # of a marked record

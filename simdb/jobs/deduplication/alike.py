@@ -53,8 +53,7 @@ LOST_SHARE, LOST_MOST = 0.01, 1e-6
 CHANCE = 1 / 256  # that minima of 32 bits differ but their lowest 8 bits are equal
 # Pairs per batch when minima are compared.
 PART_PAIRS = 1 << 15
-# Documents per commit.
-STORED_DOCUMENTS = 1 << 17
+COMMIT_DOCUMENTS = 1 << 17
 # Removed documents per batch when their similarities are computed.
 COMPARED_DOCUMENTS = 1 << 14
 # One estimate in 44 is more than two standard deviations too high, so pairs further below the
@@ -457,7 +456,7 @@ class ByDatabase(ExitStack):
                     )  # fmt: skip
                     done += len(texts)
                     yield done
-                    if done - first >= STORED_DOCUMENTS:
+                    if done - first >= COMMIT_DOCUMENTS:
                         is_more = True
                         break
 

@@ -41,8 +41,7 @@ from simdb.jobs.deduplication.reference import DatabaseReference, Listed, Refere
 from simdb.jobs.deduplication.rows import Vectors
 from simdb.sketch import AnySketcher, gram_sketch
 
-# Rows per part.
-TAKEN_ROWS = 1 << 12
+PART_ROWS = 1 << 12
 
 
 class Gathered(ExitStack):
@@ -415,7 +414,7 @@ def found_by(
 ) -> Decided:
     """Add rows to an empty search, return which of them are removed, and close the search."""
     with search as documents:
-        parts = [order[start : start + TAKEN_ROWS] for start in range(0, len(order), TAKEN_ROWS)]
+        parts = [order[start : start + PART_ROWS] for start in range(0, len(order), PART_ROWS)]
         done = 0
         try:
             for done in documents.add_all(
