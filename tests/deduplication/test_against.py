@@ -321,7 +321,7 @@ def test_a_file_of_the_reference_that_cannot_be_one_is_named(tmp_path):
     with pytest.raises(simdb.InputError, match=r"is a database of simdb.* against= take"):
         simdb.deduplicate([ONE], against=[tmp_path / "a.jsonl", tmp_path / "db"])
     for against in ("a.jsonl", "link.jsonl"):
-        with pytest.raises(simdb.InputError, match=r"a\.jsonl is in the data and in what"):
+        with pytest.raises(simdb.InputError, match=r"a\.jsonl is both in the data and in"):
             simdb.deduplicate(tmp_path / "a.jsonl", against=tmp_path / against)
 
 
