@@ -204,7 +204,7 @@ class Claims(ExitStack):
         key = database.id_key(transaction)
         self._repeat = Repeat(run, question.rule, transaction, key)
         self._key = self._repeat.key or kernel.new_id_key()
-        self._is_back = np.zeros(self._repeat.kept_count, np.bool_)  # of stored documents
+        self._is_back = np.zeros(self._repeat.kept_count, np.bool_)  # stored ones that came again
         self._taken = SortedKeys()  # hashes of ids of documents compared or left out again
         self._places: list[I64] = []  # of compared documents
         self._again: list[I64] = []
@@ -486,7 +486,7 @@ class ClaimedRows:
 
     @contextmanager
     def _refusing(self, rows: I64) -> Iterator[None]:
-        """Name the position in the data in an InputError about one of the rows."""
+        """Add the position of the row in the data to an InputError about a row."""
         try:
             yield
         except InputError as error:

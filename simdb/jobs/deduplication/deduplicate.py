@@ -382,7 +382,7 @@ class _Call:
     def _found(
         self, texts: RowTexts | SecondLook, order: I64, ids: Sequence[Any] | None
     ) -> tuple[NamesAt, RowMatches]:
-        """Return a function that names rows, and the matches of a search, by these names."""
+        """Return the function that names rows, and the matches of a search by these names."""
         question, reference = self.question, self.reference
         if self.db is not None:
             with _opened(self.db, self.options, features=question.lose is not None) as held:

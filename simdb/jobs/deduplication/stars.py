@@ -386,7 +386,7 @@ def _halves(pairs: U64) -> tuple[U32, U32]:
 
 
 def _known(left: U32, right: U32, pairs: U64, similarities: F32) -> F32:
-    """Return the similarities of documents left[i] and right[i], NaN if not among `pairs`."""
+    """Return the similarities of documents left[i] and right[i] in `pairs`; NaN if absent."""
     found = np.full(len(left), np.nan, np.float32)
     if len(pairs):
         order = np.argsort(pairs)
