@@ -144,8 +144,8 @@ class Minhash(TextSketch):
       start and order.  Every feature is then small in about the same number of permutations, so
       estimates vary less.  Relative to independent permutations, the standard error is 3/4 for
       texts of up to 100 features, and 9/10 for 500 features.
-    * "multiply-shift": (a x + b) mod 2^32 (Dietzfelbinger et al. 1997).  x is one half of a hash
-      for even permutations and the other half for odd ones.
+    * "multiply-shift": (a x + b) mod 2^32 (Dietzfelbinger et al. 1997).  Here x is one half of a
+      hash for even permutations and the other half for odd ones.
     * "mersenne": (a x + b) mod 2^61 - 1 (Carter & Wegman 1979).
     * "one-permutation": one hash of each feature chooses one of `permutations` bins (Li, Owen &
       Zhang 2012).  A bin without a feature takes the minimum of another bin (Shrivastava 2017).

@@ -780,7 +780,7 @@ def _remove_folders(place: str) -> None:
 
 
 def _is_unused(database: str, state: os.stat_result) -> bool:
-    """Return whether no process has the database open, not even one that unpickled it."""
+    """Return whether no process has the database open, by opening or by unpickling it."""
     presence = os.path.join(database, PRESENCE_LOCK)
     if os.path.lexists(presence):
         return FileLock(presence, is_made=False).try_take()
