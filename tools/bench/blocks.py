@@ -1,16 +1,19 @@
-"""What does compressing the one sorted table of PSM save, and what does a look-up then cost?
+"""How much does compressing the one sorted table of PSM save, and what does a look-up cost then?
 
 Random keys and their ordinals are stored in several forms, which `blocks.c` looks up:
 
-tags     as simdb stores them: 16 bits behind a directory; the whole key lies by ordinal
-packed   all bits behind the header, without gaps, behind a directory
-blocks   of so many bytes, as Manku, Jain & Das Sarma 2007 describe in section 3.2: the highest bit
-         in which a key differs from the key before, by Huffman's code, and the bits behind it.
-         They are found by interpolation of their last keys, or by a directory of blocks.
+tags     As simdb stores them: a directory and 16 bits of each key.  The whole key is stored by
+         ordinal.
+
+packed   A directory and all bits after the header, without gaps.
+
+blocks   Blocks of several sizes, as in Manku, Jain & Das Sarma 2007, section 3.2.  For each key,
+         Huffman's code gives the highest bit in which it differs from the key before; the bits
+         after it follow.  Blocks are found by interpolation of their last keys, or by a directory.
 
 A query looks up its header of floor(log2 n) - 1 bits and all flips of four of its bits; every
-second query is near a key.  A match differs in 3 of the other bits at most.  Each turn has other
-queries, and all forms must find the same.  "bytes" are those of the table and its ordinals; tags
+second query is near a key.  A match differs in at most 3 of the other bits.  Each turn has other
+queries, and all forms must find the same.  "bytes" is the size of the table with its ordinals; tags
 always need the 8 bytes of the whole key by ordinal, too.
 
     NUMPY_MADVISE_HUGEPAGE=0 python tools/bench/blocks.py -n 1M 10M     # pages of 4 KB, as of files
@@ -94,7 +97,7 @@ class Blocks(Pointers):
     )  # fmt: skip
 
 
-Form = tuple[int, Blocks | None, float]  # as `blocks.c` numbers it; blocks; bytes a key
+Form = tuple[int, Blocks | None, float]  # number in `blocks.c`, blocks, bytes a key
 
 
 def address(given: Any) -> int:
@@ -198,7 +201,7 @@ def forms_of(table: Table, blocks: list[Blocks]) -> dict[str, Form]:
 
 
 def look_up(made: Any, table: Table, form: Form, asked: Asked) -> tuple[int, int]:
-    """Return how many matches the queries have, and their ordinals under exclusive or."""
+    """Return the number of matches of the queries, and their ordinals under exclusive or."""
     queries, flips = asked
     number, blocks, _ = form
     total = ctypes.c_uint64()

@@ -1,4 +1,4 @@
-"""Corpora: texts with ids, and the pairs that are truly similar, read from given files.
+"""Corpora: reads texts with ids, and the pairs that are truly similar, from given files.
 
 A corpus is JSON lines with the fields `id` and `text`.  The truth is a table of tab-separated
 values: two ids, then Jaccard similarity over word 3-shingles, cosine of term frequencies and

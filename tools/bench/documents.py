@@ -1,13 +1,18 @@
-"""Documents: fingerprints, weights, signatures and texts that are drawn, and queries near them.
+"""Documents: draws fingerprints, weights, signatures and texts, and queries near them.
 
-A source draws stored documents in parts.  Of its queries every second is near a stored document:
+A source draws stored documents in parts.  Every second query is near a stored document:
 
-fingerprints  uniform random numbers of 64 bits; near: with 0 to 3 bits flipped
-weights       128 normal numbers, every tenth document near the one before it; near: cosine .88 to 1
-signatures    MinHash of 100 random features, every tenth document near the one before it; near: 11
-              features exchanged at most, so a Jaccard similarity of .8 or more
-texts         of `texts.py`; the queries are the texts that come after the stored ones
-drawn         of `drawn.py`, which makes many millions of texts; queries as of texts
+fingerprints  Uniform random numbers of 64 bits.  Near: 0 to 3 bits are flipped.
+
+weights       128 normal numbers; every tenth document is near the one before.  Near: cosine .88 to
+              1.
+
+signatures    MinHash of 100 random features; every tenth document is near the one before.  Near: at
+              most 11 features are exchanged, so the Jaccard similarity is .8 or more.
+
+texts         Texts of `texts.py`.  The queries are the texts after the stored ones.
+
+drawn         Texts of `drawn.py`, which makes many millions.  The queries are as for texts.
 
 Random fingerprints fill all buckets evenly, so these figures say nothing about skew.
 """
@@ -45,7 +50,7 @@ class Source:
         """Begin without documents."""
         self.seed = seed
         self.kept: Numbers | None = None
-        self.step = 1  # every so many documents are kept
+        self.step = 1  # interval of the documents that are kept
 
     def stored(self, first: int, count: int) -> Any:
         """Draw documents number `first` and after."""
@@ -119,7 +124,7 @@ class Weights(Source):
 
 
 class Sets(Source):
-    """MinHash signatures of random features; `features` are those of the last documents."""
+    """MinHash signatures of random features; `features` belong to the last documents."""
 
     options = simdb.Options(sketch=simdb.Minhash())
 
@@ -141,10 +146,10 @@ class Sets(Source):
 
 
 class Written(Source):
-    """Texts: what is stored, and after it what is asked."""
+    """Texts: the stored ones, followed by the queries."""
 
     def __init__(self, seed: int, texts: Callable[[int, int], Any]) -> None:
-        """Take a function that makes texts from the number of the first and how many."""
+        """Take a function that makes texts from the number of the first and the count."""
         super().__init__(seed)
         self._texts, self._stop = texts, 0
 

@@ -1,9 +1,9 @@
-"""Drawn texts: hundreds of megabytes a second of unrelated texts of about 1 KB with known copies.
+"""Drawn texts: makes unrelated texts of about 1 KB with known copies, very fast.
 
-Words are drawn from a vocabulary of 2^17, log-uniform in their rank, as in natural language (Zipf).
-A tenth of the texts are copies of an earlier one in which up to 8 % of the words are replaced by
-others: half of them of one in the block of texts before, half of one in a block drawn at random.  A
-copy is never copied.  Block b depends only on the seed and on b.
+It makes hundreds of megabytes a second.  Words are drawn from a vocabulary of 2^17, log-uniform in
+their rank, as in natural language (Zipf).  A tenth of the texts are copies of an earlier text, with
+up to 8 % of the words replaced.  Half of the copies have their origin in the block before, half in
+a block drawn at random.  A copy is never copied.  Block b depends only on the seed and on b.
 """
 
 from collections.abc import Iterator
@@ -89,7 +89,7 @@ class Drawn:
             block, given = sources[source]
             at = int(chance.integers(0, BLOCK))
             if given.is_copy[at] or block == number:
-                continue  # stays what it is: no copy
+                continue  # not made a copy
             words = given.words[given.starts[at] : given.starts[at + 1]].copy()
             changed = chance.integers(0, len(words), int(share * len(words)))
             words[changed] = _ranks(chance, len(changed))

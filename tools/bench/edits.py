@@ -44,7 +44,7 @@ def add(record: Any, name: str, bits: npt.NDArray[np.int64]) -> None:
 
 
 def nearest_variant(pdqhash: Any, image: Image.Image, turn: Image.Transpose) -> int:
-    """Return in how many bits a turned image differs in that of its variants that fits best."""
+    """Return the number of bits in which the best variant of a turned image differs."""
     variants, _ = pdqhash.compute_dihedral(np.asarray(image.transpose(turn)))
     plain, _ = pdqhash.compute(np.asarray(image))
     return int((np.array(variants) != plain).sum(axis=1).min())
@@ -63,7 +63,7 @@ def hashes() -> dict[str, Callable[[Image.Image], Bits]]:
 
 
 def edits() -> dict[str, Callable[[Image.Image], Image.Image]]:
-    """Return what happens to an image on its way through the world."""
+    """Return the usual edits of images."""
     return {
         "JPEG 40": compressed,
         "half the width": lambda image: image.resize((image.width // 2, image.height // 2)),

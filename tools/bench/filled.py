@@ -1,7 +1,7 @@
-"""Filled: a database of one kind of document that grows from size to size, and its queries.
+"""Filled: lets a database of one kind of document grow from size to size, and queries it.
 
-Every insertion is timed, and its memory and the bytes that it writes are told.  A task is asked
-with each number of threads in turn.
+Every insertion is timed, and its memory and written bytes are reported.  A task runs with each
+number of threads in turn.
 """
 
 import argparse
@@ -116,7 +116,7 @@ class Filled:
         self.record.add_rate(f"{self.label}: compact", self.count, "documents/s", timing, note)
 
     def criterion(self, method: str, *, is_asked: bool = True) -> dict[str, Any]:
-        """Return what a method is asked for."""
+        """Return the criterion of the queries of a method."""
         has_weights = self.kind != BITS
         asked = dict(BY_METHOD.get(method, {}) if has_weights else BY_METHOD["bphs"])
         if method == "psm":
@@ -131,13 +131,13 @@ class Filled:
         return asked | ({"search": method} if is_asked else {})
 
     def exhaustively(self, method: str) -> dict[str, Any]:
-        """Return what finds all that a method is asked for."""
+        """Return the exhaustive search for the criterion of a method."""
         asked = self.criterion("exhaustive" if self.kind != BITS else "bphs")
         wanted = self.criterion(method, is_asked=False)
         return asked | {name: value for name, value in wanted.items() if name != "recall"}
 
     def methods(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield each method and what it is asked for; calibrate once before those that probe."""
+        """Yield each method and its criterion; calibrate once before methods that probe."""
         for method in self.arguments.method:
             asked, timing = self.criterion(method), Timing()
             try:

@@ -1,4 +1,4 @@
-"""Flips: documents of near pairs in a corpus, and which bits differ between them.
+"""Flips: finds near pairs in a corpus, and the bits that differ between them.
 
 A pair differs in 1 to `distance` bits.  All pairs are found, with several seeds of the hash.
 """
@@ -19,7 +19,7 @@ WEIGHTINGS: dict[str, dict[str, Any]] = {
     "words 1, tf-idf": {"shingle": 1, "weighting": "tf-idf"},
     "words 1, tf": {"shingle": 1, "weighting": "tf"},
 }  # fmt: skip
-SAMPLE = 20  # documents of each seed that are beside the pairs
+SAMPLE = 20  # other documents of each seed
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -46,7 +46,7 @@ class Questions:
 
 
 def read(given: Any, distance: int) -> Iterator[Questions]:
-    """Yield the questions of every corpus of a folder and every weighting, if they are enough."""
+    """Yield the questions of every corpus and weighting that has enough pairs."""
     for path in sorted(given.folder.glob("*.jsonl.gz")):
         name = path.name.removesuffix(".jsonl.gz")
         texts = read_corpus(str(path))[1] if not given.only or name in given.only else []
@@ -93,7 +93,7 @@ def questions(
 
 
 def components(count: int, left: I64, right: I64) -> I64:
-    """Return the least document that each document is connected with by pairs."""
+    """Return, for each document, the least document that pairs connect with it."""
     least = np.arange(count)
     while (least[left] != least[right]).any():
         for side in (left, right):

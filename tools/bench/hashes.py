@@ -1,20 +1,24 @@
-"""How fast is exact search of image hashes of 128 to 512 bits, beside the indexes that people use?
+"""How fast is exact search of image hashes of 128 to 512 bits, compared with common indexes?
 
-random    uniform bits
-factor    FACTORS normal factors explain SHARE of the variance of each value; a bit tells whether
-          its value is above the median of its hash, as in PDQ
-constant  a third of the bits are nearly constant: RARE of the hashes differ
+random    The bits are uniform.
 
-Every second query is a stored hash with 0 to 31 bits flipped, and the others are unrelated;
-"recall" is the share of these neighbours within the distance that an index finds.  Bits that are
-flipped and distances are given as of 256 bits, and scaled.  Each index has a process of its own on
-one core (`indexes.py`), and they take turns, each turn with other queries; queries a second are by
-processor time, p50 by the clock.  A slow index is asked as many queries at once as it answers in
-`--patience` seconds.  "simdb" has the default options, and "simdb-50" is made for distance 50.
+factor    FACTORS normal factors explain SHARE of the variance of each value.  A bit tells whether
+          its value is above the median of its hash, as in PDQ.
 
-Then a hash is added, and found by the same process; another is added, and found by a process that
-has simdb open, or reads the file that the peer has saved meanwhile.  Last, 1,000 are added and the
-process is killed: how many of them does a process find that opens the files?
+constant  A third of the bits are nearly constant: RARE of the hashes differ.
+
+Every second query is a stored hash with 0 to 31 bits flipped, and the others are unrelated.
+"recall" is the share of these neighbours within the distance that an index finds.  Flipped bits and
+distances are given for 256 bits, and scaled.
+
+Each index has its own process on one core (`indexes.py`).  They take turns, each turn with other
+queries; queries a second are by processor time, p50 by the clock.  A batch for a slow index has the
+queries that it answers in `--patience` seconds.  "simdb" has the default options, and "simdb-50" is
+made for distance 50.
+
+Then a hash is added, and found by the same process.  Another hash is added, and found by a process
+that has simdb open, or reads the file that the peer has saved meanwhile.  Last, 1,000 hashes are
+added and the process is killed: how many of them does a process find that opens the files?
 
 `--exact N` compares answers of simdb for N drawn pairs (query, stored) with brute force instead,
 within 0 to 40: after insertion in many transactions, deletions, merges, compaction and reopening.
@@ -43,7 +47,7 @@ from record import Record, Timing, amount, markdown, number, options, recorded, 
 BITS, USUAL = 256, 31  # distances are given for BITS; the default distance
 FACTORS, SHARE, RARE = 24, 0.3, 0.02
 BLOCK = 1 << 16  # hashes drawn at a time
-FEW, LOST = 64, 1_000  # queries that tell how slow an index is; hashes added before its end
+FEW, LOST = 64, 1_000  # queries that show the speed of an index; hashes added before its end
 FARTHEST, WHOLE = 40, 2  # `--exact`: distance; queries of a batch that are compared with all
 STATES = "inserted", "deleted", "merged", "compacted", "reopened"
 FACTS = "documents", "bits", "kind", "distance", "index", "batch"
@@ -59,7 +63,7 @@ class Hashes:
     """Hashes of one kind, uint8[n, bits / 8], and queries near them."""
 
     def __init__(self, kind: str, bits: int, seed: int) -> None:
-        """Draw what all hashes have in common."""
+        """Draw the common part of all hashes."""
         self.kind, self.bits, self.chance = kind, bits, np.random.default_rng([seed, bits])
         loadings = self.chance.standard_normal((FACTORS, bits), np.float32)
         self._loadings = loadings * np.sqrt(SHARE / (loadings**2).sum(0))
@@ -138,7 +142,7 @@ def run(record: Record, folder: Path, count: int, bits: int, kind: str) -> None:
         within = distance * bits // BITS
         asked = {name: keepers[name] for name in made if own.get(name, within) == within}
         ask(record, asked, within, facts | {"distance": distance, "batch": batch})
-    for name in reversed(made):  # what takes most memory ends first
+    for name in reversed(made):  # the largest process ends first
         change(record, keepers[name], start[name], hashes, facts | {"index": name})
 
 
@@ -168,7 +172,7 @@ def ask(record: Record, keepers: dict[str, Keeper], within: int, facts: dict[str
 def change(
     record: Record, keeper: Keeper, start: Callable[[], Keeper], hashes: Hashes, facts: Any
 ) -> None:
-    """Tell when an added hash is found, and what is left after the process was killed."""
+    """Report when an added hash is found, and which hashes survive a kill."""
     rows, count, other = hashes.drawn(2 + LOST), facts["documents"], start()
     other("load")
     started = time.perf_counter()
@@ -193,7 +197,7 @@ def change(
 
 
 class Checked:
-    """A database with all that it must hold."""
+    """A database with its expected content."""
 
     def __init__(self, path: Path, hashes: Hashes, count: int) -> None:
         """Create the database; `count` is the number of ids that it will have had."""

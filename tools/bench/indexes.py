@@ -1,12 +1,17 @@
-"""Indexes of hashes, each in a process of its own: simdb, and what people use instead.
+"""Indexes of hashes: runs simdb and its peers, each in its own process.
 
-simdb           `simdb.Bits` in a database on disk, one query a call or `query_many`; exact
-flat            faiss IndexBinaryFlat: compares all; exact
-multihash       faiss IndexBinaryMultiHash with hashes of 16 bits and the flips that make it exact:
-                of 256 bits within 31 it is 16 x 16, one flip, as python-threatexchange sets it up
-ivf             faiss IndexBinaryIVF, sqrt(n) lists, of which PROBES are asked
-usearch         its graph by default options, asked for the NEAREST 10
-threatexchange  python-threatexchange's PDQIndex, one query a call as its interface has it; exact
+simdb           Exact: `simdb.Bits` in a database on disk, with one query a call or `query_many`.
+
+flat            Exact: faiss IndexBinaryFlat, which compares all.
+
+multihash       Exact: faiss IndexBinaryMultiHash with hashes of 16 bits and enough flips.  For 256
+                bits within 31 these are 16 x 16 and one flip, as in python-threatexchange.
+
+ivf             faiss IndexBinaryIVF with sqrt(n) lists, of which PROBES are searched.
+
+usearch         Its graph with default options, asked for the NEAREST 10.
+
+threatexchange  Exact: PDQIndex of python-threatexchange, with one query a call.
 
 As a script it is the process of one index: it reads (name of a method, arguments) and writes what
 the method returns, both pickled.
@@ -40,7 +45,7 @@ Found = tuple[Any, Any]  # number of the query and id of each match
 
 
 class Index:
-    """One index; subclasses say how it is filled, asked, saved and read again."""
+    """An index; subclasses fill, query, save and reread it."""
 
     step = sys.maxsize  # hashes that are added at once
     package: Any  # the module of the peer
@@ -255,14 +260,14 @@ class Keeper:
 
 
 def usable(names: Iterable[str], bits: int) -> list[str]:
-    """Return the peers that are installed and take hashes of so many bits."""
+    """Return the installed peers that take hashes of `bits` bits."""
     fitting = [name for name in names if name != "threatexchange" or bits == PDQ_BITS]
     return [name for name in fitting if installed(PEERS[name][0])]
 
 
 def keep() -> None:
     source, target = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what libraries print
+    os.dup2(2, 1)  # for the output of libraries
     folder, name, *made = pickle.load(source)
     module, kind = PEERS.get(name, ("simdb", Simdb))
     index, answer = kind(folder, name, *made), None

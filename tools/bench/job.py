@@ -1,21 +1,24 @@
-"""How long does a whole job take, and what does it find, beside other libraries that do it?
+"""How long does a whole job take, and what does it find, compared with other libraries?
 
 Every task is a whole process, from its start to its end with reading and printing; all tasks take
 turns.  Each row has the time by the clock and of the processors, and the peak of memory, with and
 without mapped pages.  `--ask`:
 
-groups  near-duplicates of JSON lines, printed as groups: `simdb dedup --json`, with and without a
-        database, and the libraries of `pipelines.py`; beside a bare loop of json.loads
-kept    `simdb dedup -o`, in several formats and with a database
-frame   `simdb.deduplicate` of a DataFrame beside `drop_duplicates`, which finds equal texts only;
-        subtract the rows "read", which only read the file
-start   `import simdb`, opening a database of `-n` documents and asking it, and commands, beside
-        `import numpy`
+groups  Near-duplicates of JSON lines, printed as groups.  `simdb dedup --json`, with and without a
+        database, is compared with `pipelines.py` and a bare loop of json.loads.
 
-The texts are those of `texts.py`, or with `--made drawn` of `drawn.py`, or of `--file`, which has
-the same fields.  A tenth are copies of others.  `copies found` is the share of the sampled copies
-with a Jaccard similarity of 0.8 to their origin that are in one group with it, or of which not both
-are kept.  `strangers` are grouped with, or removed for, no text that they are a copy of.
+kept    `simdb dedup -o`, in several formats and with a database.
+
+frame   `simdb.deduplicate` of a DataFrame, compared with `drop_duplicates`, which finds equal texts
+        only.  Subtract the rows "read", which only read the file.
+
+start   `import simdb`, opening and querying a database of `-n` documents, and commands, compared
+        with `import numpy`.
+
+The texts come from `texts.py`, with `--made drawn` from `drawn.py`, or from `--file` with the same
+fields.  A tenth are copies of other texts.  `copies found` counts the sampled copies that have a
+Jaccard similarity of 0.8 to their origin.  It is the share of them that are grouped with it, or not
+kept together with it.  `strangers` are grouped with, or removed for, a text of another origin.
 """
 
 import argparse
@@ -54,7 +57,7 @@ PROGRAMS = ("pass", "import numpy", "import simdb", "import simdb; simdb.open")
 
 @dataclass(frozen=True)
 class Task:
-    """One command, the file that it reads, and how what it wrote is judged, if it is."""
+    """One command, the file that it reads, and the way to judge its output, if any."""
 
     command: list[str]
     path: Path | None = None
@@ -65,7 +68,7 @@ class Task:
 
 
 class Job:
-    """The files and cores of all tasks, and what is true of the texts."""
+    """The files and cores of all tasks, and the truth about the texts."""
 
     def __init__(self, arguments: argparse.Namespace, folder: Path) -> None:
         self.arguments, self.folder = arguments, folder
@@ -234,7 +237,7 @@ def tell(record: Record, job: Job, tasks: Mapping[str, Task]) -> None:
 
 
 def judge_groups(job: Job, printed: Path) -> tuple[float, str, None, str]:
-    """Return what the printed groups of a task are worth."""
+    """Judge the printed groups of a task."""
     origins, copies = job.origins, job.copies
     owner = np.arange(len(origins))
     for line in printed.open("rb"):
@@ -249,7 +252,7 @@ def judge_groups(job: Job, printed: Path) -> tuple[float, str, None, str]:
 
 
 def judge_kept(job: Job, output: Path) -> tuple[float, str, None, str]:
-    """Return what the texts that a task has kept are worth."""
+    """Judge the texts that a task has kept."""
     origins = job.origins
     stay = [int(json.loads(line)["id"]) for line in output.open("rb")]
     is_kept, copies = np.isin(np.arange(len(origins)), stay), job.copies

@@ -1,16 +1,16 @@
-"""What does PSM cost beside exact search, at the sizes that it is for?
+"""What does PSM cost compared with exact search, at the sizes that it is for?
 
-Of each BLOCK of fingerprints a share, CLUSTERED, lies in clusters of 1 to 8 around centres that are
-not stored: a centre has normal numbers as weights, and each document of its cluster these with
-`--noise` times Laplace numbers added.  The rest is uniform.  Ids are the integers from 0 on.  Every
-second query is a centre, so its neighbours within distance 3 are known; the others are unrelated.
+Of each BLOCK of fingerprints, the share CLUSTERED is in clusters of 1 to 8 around centres that are
+not stored.  A centre has normal numbers as weights; the documents of its cluster add Laplace
+numbers times `--noise`.  The rest is uniform.  Ids are the integers from 0 on.  Every second query
+is a centre, so its neighbours within distance 3 are known; the others are unrelated.
 
 Databases are filled, asked as inserted, compacted and asked again: `psm` has one table, `psm-4` to
 `psm0` the same with that `header_offset`; `bphs4` and `bphs10` have 4 and 10 tables for exact
 search, which is given no weights.  Nothing is calibrated.  They take turns on one core, each turn
 with other queries; times are processor time.  "attempts" is `Search(attempts=k)` with the least k
-that finds as much as the search by recall.  A reader in another thread asks one query after the
-other during insertion and compaction; the longest answer is the pause.
+that reaches the recall of the search by recall.  During insertion and compaction, a reader in
+another thread asks one query after the other; the longest answer is the pause.
 
     python tools/bench/large.py --documents 1M 10M --noise .05 .08 .12
     python tools/bench/large.py --documents 1G --noise .12 --tables psm --directory /large
@@ -239,7 +239,7 @@ def tables(path: str) -> Iterator[str]:
 
 
 def joined(rows: Any, units: Any = ()) -> str:
-    """Write the times of rows, or how many times those of `units` they are."""
+    """Write the times of rows, or their ratios to the times of `units`."""
     parts = [unit["figure"] for unit in units] or [1.0] * len(rows)
     return " / ".join(f"{row['figure'] / part:.2f}" for row, part in zip(rows, parts, strict=True))
 

@@ -1,16 +1,18 @@
 """Which leaks of a test does `simdb.decontaminate` find, of every kind, and at what speed?
 
-Labelled sets are made of texts: each kind of leak changes a passage, an item, in another way, and
-puts it into other text; each kind of negative has something of an item, but not the item.  Beside
-them are texts that have nothing.  `--prose`, `--posts` and `--languages` name folders or files of
-NAME.jsonl.gz with a field "text"; without them the docstrings and sources of the running Python are
+Labelled sets are made of texts.  Each kind of leak changes a passage, an item, in another way and
+puts it into other text.  Each kind of negative has a part of an item, but not the item.  Further
+texts have nothing of an item.  `--prose`, `--posts` and `--languages` name folders or files of
+NAME.jsonl.gz with a field "text"; by default, the docstrings and sources of the running Python are
 taken.  English texts of the third set are written in the letters of other scripts.
 
-kinds      recall and precision, beside the rules of GPT-3 (any shared 13-gram), PaLM (.7 of the
-           8-grams), Tulu 3 (half of the words in shared 8-grams), and Llama 2 (half of the words in
-           runs of ten and more equal words, of which four may be others)
-speed      bytes a second of processor time, by number of items and share of texts with a leak
-hostile    nanoseconds a word of texts of few kinds of words that are items themselves
+kinds      Recall and precision, compared with the rules of other projects.  GPT-3: any shared
+           13-gram.  PaLM: .7 of the 8-grams.  Tulu 3: half of the words in shared 8-grams.  Llama
+           2: half of the words in runs of ten and more equal words, with up to four others.
+
+speed      Bytes a second of processor time, by number of items and share of texts with a leak.
+
+hostile    Nanoseconds a word, for texts of few distinct words that are items themselves.
 
 A document that has any other item than the expected one counts as wrong.  `--show` prints the cases
 of some kinds that were not found, or were wrong:
@@ -46,7 +48,7 @@ SHOWN = 3  # cases of a kind
 READ_BYTES = 20_000_000
 ITEM_WORDS = 15, 60
 TEST_STEP = 2
-LEAKING = {"few leaks": 0, "a tenth leak": 10}  # every so many texts
+LEAKING = {"few leaks": 0, "a tenth leak": 10}  # interval of texts with a leak; 0 for few
 HOSTILE = {
     "one word": lambda at, chance: "alpha",
     "two words": lambda at, chance: ("alpha", "beta")[at % 2],
@@ -64,7 +66,7 @@ Found = list[set[int]]
 
 
 class Case(NamedTuple):
-    """A document, and the items that are made with it; `leaked`: the place of the one in it."""
+    """A document, and items made with it; `leaked`: the place of the item that it has."""
 
     kind: str
     items: list[str]
@@ -79,7 +81,7 @@ class Pool:
     """Passages of texts, each given once."""
 
     def __init__(self, texts: Iterable[str], chance: Random) -> None:
-        """Keep texts that have little of one another."""
+        """Keep texts that share little with each other."""
         self.chance = chance
         every = list(dict.fromkeys(texts))
         chance.shuffle(every)
@@ -98,7 +100,7 @@ class Pool:
         self._shared = dict[tuple[str, int], str]()
 
     def units(self, least: int, most: int | None = None) -> Units:
-        """Return a passage of so many words; short texts are joined."""
+        """Return a passage of `least` to `most` words; short texts are joined."""
         size, found = self.chance.randint(least, most or least), Units()
         while len(found) < size:
             if not self._left:
@@ -125,7 +127,7 @@ class Pool:
         return f"{self.text(*HOST)}\n\n{text}\n\n{self.text(*HOST)}"
 
     def shared(self, name: str, least: int, most: int, kinds: int = 1) -> str:
-        """Return one of some passages that many cases have."""
+        """Return one of some passages that many cases share."""
         at = name, self.chance.randrange(kinds)
         if at not in self._shared:
             self._shared[at] = self.text(least, most)
@@ -155,7 +157,7 @@ def replaced(unit: str, word: str) -> str:
 
 
 def each_nth(step: int, change: Callable[[str], str]) -> Callable[[Units, Pool], str]:
-    """Return an edit that changes each so many-th unit."""
+    """Return an edit that changes each `step`-th unit."""
     return lambda units, pool: "".join(
         change(unit) if at % step == step - 1 else unit for at, unit in enumerate(units)
     )
@@ -174,7 +176,7 @@ def some(units: Units, share: float, pool: Pool) -> list[int]:
 
 
 def lines(units: Units, size: int = 8) -> list[str]:
-    """Return the text in lines of so many words."""
+    """Return the text in lines of `size` words."""
     return [" ".join("".join(each).split()) for each in cut(units, size)]
 
 
@@ -184,7 +186,7 @@ LEAKS: dict[str, Callable[[Pool], tuple[str, str]]] = {}
 
 
 def leak(least: int = 40, most: int = 120) -> Callable[[Any], Any]:
-    """Name a kind of leak after its function, of passages of so many words."""
+    """Name a kind of leak after its function, for passages of `least` to `most` words."""
 
     def named(edit: Callable[[Units, Pool], Any]) -> Any:
         def made(pool: Pool) -> tuple[str, str]:
@@ -239,7 +241,7 @@ def halves(units: Units) -> tuple[str, str]:
 
 
 def around(step: int, shown: str) -> Callable[[Units, Pool], str]:
-    """Return an edit that shows each so many-th word in another way."""
+    """Return an edit that shows each `step`-th word in another way."""
     return each_nth(step, lambda unit: replaced(unit, shown.format(word_in(unit))))
 
 
@@ -422,7 +424,7 @@ def with_numbers(units: Units, numbers: Iterable[str]) -> str:
 
 
 def cut(whole: Any, size: int) -> list[Any]:
-    """Return parts of so many words, letters or lines."""
+    """Return parts of `size` words, letters or lines."""
     return [whole[at : at + size] for at in range(0, len(whole), size)]
 
 
@@ -438,7 +440,7 @@ def with_typing_errors(units: Units, share: float, pool: Pool) -> str:
 
 
 def one_name_changed(units: Units, pool: Pool) -> str:
-    """Return the text with another word for one that it has twice or so."""
+    """Return the text with another word for a word that occurs about twice."""
     counts = Counter(map(word_in, units))
     name = min(counts, key=lambda each: (abs(counts[each] - 3), each))
     other = pool.word()
@@ -646,7 +648,7 @@ def code_with_other_names(pool: Pool) -> tuple[list[str], str]:
 
 
 def made_cases(pool: Pool, count: int) -> list[Case]:
-    """Make so many cases of each kind."""
+    """Make `count` cases of each kind."""
     cases = []
     for kind, make in LEAKS.items():
         for _ in range(count):
@@ -696,7 +698,7 @@ SCRIPTS = {
 
 
 def in_other_scripts(texts: Iterable[str], chance: Random) -> Iterator[str]:
-    """Yield texts, those of ASCII in the letters of a script, or in characters, one a word."""
+    """Yield texts; ASCII ones in the letters of a script, or with one character a word."""
     tables = [
         {ord("a") + at: chr(first + at * step) for at in range(26)}
         for first, step in SCRIPTS.values()
@@ -918,7 +920,7 @@ def speed(record: Record) -> None:
 
 
 def hostile(record: Record) -> None:
-    """Add the cost a word of texts that repeat themselves, each beside itself as an item."""
+    """Add the cost a word of texts that repeat themselves and are also items."""
     for name, word in HOSTILE.items():
         for size in record.arguments.words:
             chance = Random(record.arguments.seed)

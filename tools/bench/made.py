@@ -1,4 +1,4 @@
-"""Made texts: collections of several kinds, of words that mean nothing, and changed copies.
+"""Made texts: makes collections of several kinds from random words, with changed copies.
 
 Nothing of simdb was fitted to them.  Copies are changed by the edits of `texts.py`, at cosines
 spread evenly around the default threshold.
@@ -27,7 +27,7 @@ def frequencies() -> list[float]:
 
 
 def zipf(chance: Random, least: int, most: int) -> list[str]:
-    """Draw words by Zipf's law, as those of natural language are."""
+    """Draw words by Zipf's law, as in natural language."""
     size = chance.randint(least, most)
     return chance.choices(vocabulary(), cum_weights=frequencies(), k=size)
 

@@ -2,12 +2,16 @@
 
 Everything is drawn here (`made.py`), so nothing of simdb was fitted to it:
 
-exact      recall of pairs that the texts decide, beside an inverted index of the shingles
-runs       F1 of what later runs of `deduplicate(db=)` remove, beside a greedy loop over that index
-sizes      F1 by estimates of 32 to 512 bytes at the default threshold, all pairs compared; the
-           truth is Jaccard >= 0.8 of word 3-shingles, and each seed draws and hashes anew
-contained  texts that share a run of words with stored ones, and parts of stored ones, found by
-           `contained=`; what passages cost
+exact      Recall of pairs that texts verify, compared with an inverted index of the shingles.
+
+runs       F1 of rows that later runs of `deduplicate(db=)` remove, compared with a greedy loop over
+           that index.
+
+sizes      F1 by estimates of 32 to 512 bytes at the default threshold, with all pairs compared.
+           The truth is Jaccard >= 0.8 of word 3-shingles; each seed draws and hashes anew.
+
+contained  Texts that share a run of words with stored texts, and parts of stored texts, found by
+           `contained=`; the cost of passages.
 """
 
 import tempfile
@@ -29,7 +33,7 @@ from record import Record, Timing, latencies, measure, number, options, recorded
 LEAST = 0.8
 SEEDS = 5
 RUNS = 10
-SHARED_WORDS = (8, 10, 12, 14, 15, 20, 30)  # that a query shares with a document
+SHARED_WORDS = (8, 10, 12, 14, 15, 20, 30)  # shared by a query and a document
 QUERIES = 200
 SKETCHES = {
     "64 weights": simdb.Simhash(dimensions=64),
@@ -182,7 +186,7 @@ def contained(record: Record, count: int, chance: Random) -> None:
 
 
 def with_run(text: str, other: str, length: int) -> str:
-    """Return a text that shares a run of so many words, from its middle, with another one."""
+    """Return a text that shares a run of `length` words, from its middle, with another text."""
     words, theirs = text.split(), other.split()
     start = len(theirs) // 3
     words[100 : 100 + length] = theirs[start : start + length]

@@ -1,18 +1,22 @@
 """In which order does PSM find pairs with the fewest look-ups, and does it hold elsewhere?
 
-Asks for pairs of `flips.py`, of every corpus of a folder with several weightings, by three headers
-of 22 bits, since all bits are alike.  The attempts of a pair are the place of its differing header
-bits among all sets of up to 3 bits, in the order of VOSH.  Orders:
+It searches for pairs of `flips.py`, of every corpus of a folder with several weightings, by three
+headers of 22 bits, since all bits are equivalent.  The attempts of a pair are the place of its
+differing header bits among all sets of up to 3 bits, in the order of VOSH.  Orders:
 
-prior       the mean over cosines c of .9 to .999 of Phi(-c |w| / sqrt(1 - c^2))
-product     `MATCH_SHARE` of it; by exact weights, or by 4 bits, uniform or geometric
-weight      logistic in the weight
-features    logistic in the weight, its rank, the length and the third smallest weight
-calibrated  what a calibration learns from the changes of weights; and `MATCH_SHARE` of it
+prior       The mean over cosines c of .9 to .999 of Phi(-c |w| / sqrt(1 - c^2)).
+
+product     `MATCH_SHARE` of it, by exact weights, or by 4 bits, uniform or geometric.
+
+weight      Logistic in the weight.
+
+features    Logistic in the weight, its rank, the length and the third smallest weight.
+
+calibrated  The chances that a calibration learns from changes of weights, and `MATCH_SHARE` of it.
 
 "halves": learned on half of the clusters of pairs, measured on the others.  "elsewhere": learned on
-all other corpora.  Figures are ratios to the product for 95 % of the pairs: attempts, +- a standard
-error (clusters drawn again), and the mean look-ups of any document by one threshold of the costs.
+all other corpora.  Figures are ratios to the product for 95 % of the pairs.  They are attempts, +-
+a standard error (clusters drawn again), and mean look-ups of a document by one cost threshold.
 """
 
 import math
@@ -67,7 +71,7 @@ def features(asked: Questions, is_full: bool) -> F64:
 
 
 def logistic(learnt: list[Questions], asked: Questions, is_full: bool) -> F64:
-    """Learn chances by Newton's half steps; each part counts alike."""
+    """Learn chances by Newton's half steps; each part has equal weight."""
     rows = [features(each, is_full).reshape(each.differs.size, -1) for each in learnt]
     counts = np.concatenate([np.full(len(each), 1 / len(each)) for each in rows])
     flips, table = np.concatenate([each.differs.ravel() for each in learnt]), np.concatenate(rows)
@@ -89,7 +93,7 @@ def costs_of(chances: F64) -> F64:
 
 
 def attempts(asked: Questions, chances: F64) -> tuple[I64, float]:
-    """Return the place of what differs in each header, and the threshold that finds enough."""
+    """Return the place of the differing bits in each header, and a sufficient threshold."""
     costs = costs_of(chances)
     needs = (costs * np.concatenate([asked.differs[:, at : at + HEADER] for at in STARTS])).sum(1)
     enough = np.quantile(needs, FOUND, method="inverted_cdf")
@@ -97,12 +101,12 @@ def attempts(asked: Questions, chances: F64) -> tuple[I64, float]:
 
 
 def look_ups(others: F64, enough: float) -> float:
-    """Return how many sets of bits a document looks up on average, by one threshold."""
+    """Return the mean number of sets of bits that a document looks up, by one threshold."""
     return float((costs_of(others) @ SETS <= enough).sum(axis=1).mean())
 
 
 def ratio(asked: Questions, base: I64, found: I64, drawn: I64) -> float:
-    """Return the attempts of `found` by those of `base`, where cluster i counts drawn[i] times."""
+    """Return the attempts of `found` divided by `base`; cluster i counts drawn[i] times."""
     weights, figures = np.tile(drawn[asked.clusters], len(STARTS)), []
     for places in (found, base):
         order = np.argsort(places)

@@ -1,9 +1,11 @@
-"""Peers: other libraries that search in memory, set up as their documentation advises.
+"""Peers: runs other libraries that search in memory, set up as their documentation advises.
 
-A peer that is not installed is named and left out.  For `speed.py`:
+A peer that is not installed is named and skipped.  For `speed.py`:
 
-fingerprints  faiss IndexBinaryMultiHash, exact within distance 3; it must find as many as simdb
-signatures    rensa, which returns candidates without measuring them
+fingerprints  faiss IndexBinaryMultiHash, exact within distance 3.  It must find the matches of
+              simdb.
+
+signatures    rensa, which returns candidates without measuring them.
 """
 
 import gc
@@ -73,7 +75,7 @@ PEERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 
 
 def ask(bench: Any, queries: list[Any]) -> None:
-    """Add what a peer takes for the documents and queries of `speed.py`."""
+    """Add the time of a peer for the documents and queries of `speed.py`."""
     name, make = PEERS.get(bench.kind, ("", None))
     package = installed(name) if make else None
     if package is None:
@@ -81,7 +83,7 @@ def ask(bench: Any, queries: list[Any]) -> None:
     record, repeats, asked, ones = bench.record, bench.arguments.repeats, bench.queries, queries
     peer, stored = make(package), np.concatenate(bench.documents)
     if bench.kind == "signatures":
-        bench.source.queries(len(bench.queries))  # its features are those of the queries again
+        bench.source.queries(len(bench.queries))  # its features belong to the queries again
         stored, asked = peer.signed(stored), peer.signed(bench.source.features)
         ones = asked[: len(queries)]
     gc.collect()

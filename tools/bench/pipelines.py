@@ -1,14 +1,15 @@
-"""Pipelines: the jobs of `job.py` with other libraries, each a process of its own.
+"""Pipelines: does the jobs of `job.py` with other libraries, each in its own process.
 
     python tools/bench/pipelines.py NAME FILE...
 
-rensa, gaoya and duckdb print groups of near-duplicates of JSON lines in the form of
-`simdb dedup --json`, as their documentation advises: word 3-shingles, Jaccard 0.8, 128 minima, each
-candidate measured by its signature.  gaoya cuts the texts itself and uses all cores.  duckdb groups
-equal texts only, with its own reader, which is what SQL does for a large file.  The others:
+rensa, gaoya and duckdb print groups of near-duplicates of JSON lines like `simdb dedup --json`.  As
+their documentation advises, they use word 3-shingles, Jaccard 0.8 and 128 minima, and measure each
+candidate by its signature.  The library gaoya cuts the texts itself and uses all cores.  DuckDB
+groups equal texts only, with its own reader, as SQL does for a large file.  The others:
 
-read   json.loads of each line
-frame  a DataFrame: read, drop_duplicates of pandas, or deduplicate of simdb
+read   json.loads of each line.
+
+frame  A DataFrame: read, drop_duplicates of pandas, or deduplicate of simdb.
 """
 
 import json

@@ -1,11 +1,11 @@
-"""Processes: what a whole command costs, and how much memory a process has meanwhile.
+"""Processes: measures the cost of a whole command and the memory of a process.
 
-As a script it runs a command on the given cores (such as 0,1) and writes what it cost:
+As a script, it runs a command on the given cores (such as 0,1) and writes its cost:
 
     process.py COST.json CORES OUTPUT COMMAND...
 
-`run` starts this in a process of its own, because the peak that Linux reports for a process is at
-least the memory of the process that started it.
+`run` starts this in its own process, because the peak that Linux reports for a process is at least
+the memory of the process that started it.
 """
 
 import json
@@ -23,7 +23,7 @@ SCRIPT = [sys.executable, "-I", "-S", __file__]
 
 @dataclass(frozen=True)
 class Cost:
-    """What one process has cost; `code` is its exit code.
+    """The cost of one process; `code` is its exit code.
 
     `peak_bytes` counts pages of mapped files, `anonymous_bytes` does not.
     """

@@ -1,21 +1,26 @@
 """How well does each kind of sketch tell near-duplicates, in a folder of corpora?
 
-Sketches every corpus with every setting and compares all pairs, so that the measure is judged and
-not a search.  `--method`:
+Every corpus is sketched with every setting and all pairs are compared, so that the measure is
+judged and not a search.  `--method`:
 
-weightings  every weighting and length of shingles; in languages with spaces also without stop words
-            and with stems
-dimensions  64, 128 and 256 weights
-minhash     signatures of several sizes beside the default, and the errors of their estimates
-bytes       weights and minima of every width that take 32, 64, 128 and 256 bytes
+weightings  Every weighting and length of shingles.  In languages with spaces, also without stop
+            words and with stems.
+
+dimensions  64, 128 and 256 weights.
+
+minhash     Signatures of several sizes and the default, and the errors of their estimates.
+
+bytes       Weights and minima of every width that take 32, 64, 128 and 256 bytes.
 
 The folder has NAME.jsonl.gz and NAME.truth.tsv.gz (see `corpus.py`), a table with every pair that
-counts, because other pairs count as wrong.  NAME.pairs.tsv, if it exists, has
-pairs that people have judged: their row is the share of couples, a related and an unrelated pair,
-in which the related pair has the higher similarity.  The end are tables of docs/QUALITY.md: F1 at
-one threshold for all corpora, at the usual one, and at the best of each.  Of `bytes` there is a
-table more: F1 at the usual threshold, its standard error over the seeds, and how much more it is
-than that of the first sketch of the size, with an interval of 90 % over corpora (bootstrap).
+counts, because other pairs count as wrong.  NAME.pairs.tsv, if it exists, has pairs that people
+have judged.  For couples of a related and an unrelated pair, their row is the share in which the
+related pair has the higher similarity.
+
+At the end, the tables of docs/QUALITY.md are printed: F1 at one threshold for all corpora, at the
+usual one, and at the best of each.  A further table of `bytes` has F1 at the usual threshold and
+its standard error over the seeds.  It also has the gain over the first sketch of the size, with an
+interval of 90 % over corpora (bootstrap).
 """
 
 from collections.abc import Iterator
@@ -55,7 +60,7 @@ LEAST = 0.4  # documents without anything in common do not reach this similarity
 STEPS = 1000  # thresholds from 0 to 1
 CURVE_STEP = 10  # a curve is stored at every tenth threshold
 MANY_PAIRS = 1000  # with fewer pairs, the seed of the hash matters too much
-FEWEST_PAIRS = 20  # a corpus with fewer says too little
+FEWEST_PAIRS = 20  # a corpus with fewer is not used
 FEWEST = 30  # pairs that a deviation needs
 BANDS = ((0.5, 0.6), (0.6, 0.7), (0.7, 0.8), (0.8, 0.9), (0.9, 1.0))  # of true similarities
 # The usual threshold by measure and truth.
@@ -70,7 +75,7 @@ Settings = Iterator[tuple[str, Sketch]]
 
 @dataclass(frozen=True)
 class Corpus:
-    """Texts, and what is known about some pairs: positions of both documents, and similarities."""
+    """Texts, and the truth about some pairs: positions of both documents, and similarities."""
 
     name: str
     texts: list[str]

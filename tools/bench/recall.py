@@ -1,15 +1,16 @@
 """Is the recall given the recall asked, in every state of a database, on every collection?
 
-Collections are texts of the kinds of `made.py`, those of Zipf's words with weights of tf, too, and
-ready fingerprints without and with near pairs.  Queries are stored documents, edited ones and
+Collections are texts of the kinds of `made.py`, Zipf's words also with weights of tf, and ready
+fingerprints without and with near pairs.  Queries are stored documents, edited ones and
 foreign ones.
 
-similarity  those with weights, and synthetic ones: normal vectors with one match each, with the
-            similarity asked and at most .003 more; and the documents of each corpus of `--folder`
-            that have a match.  States: as inserted; a third deleted; calibrated; compacted;
-            inserted after another collection that the database was calibrated on
-distance    all of them.  States: never calibrated; calibrated; by a sample of the edited queries,
-            which is not asked
+similarity  Collections with weights, and synthetic ones: normal vectors with one match each, with
+            the similarity asked and at most .003 more.  Also the documents of each corpus of
+            `--folder` that have a match.  States are: as inserted, a third deleted, calibrated,
+            compacted, and inserted after another collection with its calibration.
+
+distance    All collections.  States are: never calibrated, calibrated, and calibrated on a sample
+            of the edited queries, which is not asked.
 
 The truth is an exhaustive search; a document is no match of itself.  `given` is the share of all
 matches that were found, `each` the mean of the shares of the documents.  Standard errors take
@@ -55,7 +56,7 @@ States = Iterator[tuple[str, simdb.Database, npt.NDArray[np.bool_]]]
 
 @dataclass(frozen=True)
 class Collection:
-    """Documents to store, and queries by their kind; `own`: the ids of those that are stored."""
+    """Documents to store, and queries by kind; `own`: the ids of stored queries."""
 
     name: str
     stored: simdb.Fingerprints
@@ -131,7 +132,7 @@ def of_corpus(path: Path, arguments: argparse.Namespace) -> Collection:
 def synthetic(similarity: float, arguments: argparse.Namespace) -> Collection:
     """Draw normal vectors, and for each query a stored match just as similar as asked.
 
-    As many other pairs are stored, from which a calibration can learn.
+    An equal number of other pairs is stored, from which a calibration can learn.
     """
     chance = np.random.default_rng([arguments.seed, int(similarity * 1e6)])
     size = arguments.documents // 2
@@ -171,7 +172,7 @@ def as_stored(weights: F32) -> F32:
 
 
 def of_texts(kind: str, weighting: Any = "binary") -> Callable[..., Collection]:
-    """Return what makes a collection of texts, half of them changed copies of others."""
+    """Return a function that makes texts, half of them changed copies of others."""
 
     def make(name: str, seed: int, count: int, asked: int) -> Collection:
         sketch = simdb.Simhash(weighting=weighting, shingle=1 if weighting == "tf" else 3)
@@ -187,7 +188,7 @@ def of_texts(kind: str, weighting: Any = "binary") -> Callable[..., Collection]:
 
 
 def of_bits(*, near: bool) -> Callable[..., Collection]:
-    """Return what makes a collection of ready fingerprints, without weights."""
+    """Return a function that makes ready fingerprints, without weights."""
 
     def make(name: str, seed: int, count: int, asked: int) -> Collection:
         chance = np.random.default_rng([seed, near])
@@ -310,7 +311,7 @@ def truth_of(
 def found_by(
     database: simdb.Database, queries: simdb.Fingerprints, own: I64, **criterion: Any
 ) -> Found:
-    """Search, and leave out each document as a match of itself."""
+    """Search, and exclude each document as a match of itself."""
     matches = database.query_many(queries, **criterion)
     positions = np.repeat(np.arange(len(queries)), np.diff(matches.offsets))
     ids = np.array(matches.ids, np.int64)
@@ -324,7 +325,7 @@ def found_by(
 
 
 def tell(record: Record, facts: dict[str, Any], truth: Found, found: Found) -> None:
-    """Add the recall given, with its standard error, beside the recall asked."""
+    """Add the recall given, with its standard error, and the recall asked."""
     is_found = np.isin(truth.keys, found.keys)
     _, owners = np.unique(truth.keys >> 42, return_inverse=True)
     wanted = np.bincount(owners).astype(np.float64)

@@ -1,8 +1,8 @@
-"""The record of one benchmark: options, timing, a table for people, JSON with the machine.
+"""Record: takes options, times tasks, prints a table, and writes JSON with the machine.
 
 Every program here asks one question.  The tasks that it compares run in one process on one core, in
-turns, so that a disturbance affects all of them alike.  The record has the median of the turns and
-the best turn.  As a script it prints records as tables of Markdown:
+turns, so that a disturbance affects all of them equally.  The record has the median of the turns
+and the best turn.  As a script, it prints records as tables of Markdown:
 
     python tools/bench/record.py build/bench/*.json
 """
@@ -181,8 +181,8 @@ def latencies(
 ) -> list[Any]:
     """Add rows for the median and the 99th percentile of one call for each value.
 
-    The first round is not counted; it takes as many values as fit into some seconds, and its
-    answers are returned.  Each figure is the median of the other rounds.
+    The first round is not counted; it takes values until some seconds have passed, and its answers
+    are returned.  Each figure is the median of the other rounds.
     """
     answers, stop = [], time.perf_counter() + FIRST_SECONDS
     for value in values:
@@ -207,7 +207,7 @@ def latencies(
 
 
 def amount(figure: float) -> str:
-    """Format a figure with as many digits as are worth reading."""
+    """Format a figure with its significant digits."""
     digits = 0 if abs(figure) >= 1000 else 2 if abs(figure) >= 1 else 4
     return f"{figure:,.{digits}f}"
 

@@ -1,12 +1,12 @@
-"""How many megabytes of UTF-8 text a second become sketches, under each option, beside peers?
+"""How many megabytes of UTF-8 text a second become sketches, by each option and peer?
 
 Fingerprints with weights are made as `insert_many` makes them, from lists of a few thousand str.
 The IDF table is fitted before the timing.  Signatures have 128 minima (gaoya: 126).  rensa takes
 tokens, so `re` cuts the text for it.
 
-The libraries treat a text differently.  simdb takes each character of a script without spaces as a
-word and makes 128 weights.  gaoya takes a row of Chinese characters as one word, so that a Chinese
-text has few words and is fast, and makes no features for a text shorter than a shingle.
+The libraries treat a text differently.  In simdb, each character of a script without spaces is a
+word, and a sketch has 128 weights.  In gaoya, a run of Chinese characters is one word, so a Chinese
+text has few words and is fast.  A text shorter than a shingle has no features there.
 """
 
 from collections.abc import Callable
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def taken(path: Path | None, megabytes: float) -> tuple[str, list[str]]:
-    """Return a name, and documents of `megabytes` in all; those of a small corpus are repeated."""
+    """Return a name, and documents of `megabytes` in all; a small corpus is repeated."""
     if path is None:
         return "Python", Texts(read_pools(None)).between(0, max(1, int(megabytes * 1e3)))
     _, texts = read_corpus(str(path))

@@ -2,11 +2,10 @@
 
     python tools/bench/spark.py FOLDER --runs sketch distance similarity -n 200k 1M
 
-Needs PySpark and Java.  The texts are those of `drawn.py`.  Jobs on few
-texts run before, so that Java is warm; of the repeats, the one with the median of processor time is
-told.  Processor time is read from /proc: that of Java, and that of the Python workers below it.
-Bytes are those of the event log: as written to shuffle files.  Memory is the largest resident one
-of a Python process.
+It needs PySpark and Java.  The texts come from `drawn.py`.  Jobs on few texts run first, so that
+Java is warm.  Of the repeats, the one with the median of processor time is reported.  Processor
+time of Java and of its Python workers is read from /proc.  Bytes are read from the event log, as
+written to shuffle files.  Memory is the largest resident set of a Python process.
 
     sketch, sign                    fingerprints and signatures, which other jobs read
     distance, similarity, bands     pairs
@@ -161,7 +160,7 @@ def main() -> None:
 
 
 class Cost(NamedTuple):
-    """Seconds of processors and of the clock; the memory of Python at its peak; bytes, stages."""
+    """Seconds of processors and of the clock, peak memory of Python, bytes and stages."""
 
     java: float
     python: float
@@ -184,7 +183,7 @@ class Meter:
     """Measures the jobs of one session, which was made with `SETTINGS` and writes to `log`.
 
     The daemon of PySpark does not count workers that have ended, so a thread looks at all processes
-    again and again; of a worker that ends, at most what it did since the last look is missing.
+    again and again.  It misses at most the work of an ended worker since the last look.
     """
 
     def __init__(self, session: Any, log: Path) -> None:

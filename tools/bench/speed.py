@@ -2,23 +2,29 @@
 
 A database of each kind (`documents.py`) grows from size to size in transactions of `--batch`, or
 `--one`, as it is inserted and by the default options, unless others are given.  Pauses, memory and
-bytes written are told.  At each size it is asked:
+bytes written are reported.  At each size, these tasks run:
 
-single   one query after the other, of the database and of a snapshot
-batch    `query_many`, all matches and the first; the recall is the share of the matches that
-         exhaustive search finds for a sample; texts also as ready sketches
-nearest  the 1 and 10 nearest of near and of far queries, in a batch and alone, beside comparing
-         all, with the share found
-pairs    `find_all` and `find_clusters`, with the recall of a sample
-stream   one document at a time: insert, add_if_new, delete, in one transaction and a commit each
-array    `find_all` and `find_clusters` of fingerprints without a database
-claim    `insert_many` and `add_many_if_new` of the queries, in a new database
+single   One query after the other, of the database and of a snapshot.
 
-Exact search (`bphs`) is asked for distance 3, `psm` for the same with a recall of .95, others for
-what the database is made for; `--distance`, `--similarity` and `--recall` say otherwise.  A probing
-method is asked after a calibration.  What takes more than `--patience` seconds runs once.
-Several `--threads` take turns; for each the ratio to the first, and the share of processor time
-that is in no part which threads can share.  SIMDB_KERNEL chooses the instruction set.
+batch    `query_many`, for all matches and for the first.  The recall is the share of the matches
+         that exhaustive search finds for a sample.  Texts also as ready sketches.
+
+nearest  The 1 and 10 nearest of near and of far queries, in a batch and alone, with the share
+         found.  They are compared with comparing all documents.
+
+pairs    `find_all` and `find_clusters`, with the recall of a sample.
+
+stream   One document at a time: insert, add_if_new, delete, in one transaction and a commit each.
+
+array    `find_all` and `find_clusters` of fingerprints without a database.
+
+claim    `insert_many` and `add_many_if_new` of the queries, in a new database.
+
+The methods search by the criterion of the database, but `bphs` for distance 3, and `psm` for
+distance 3 with a recall of .95; `--distance`, `--similarity` and `--recall` change this.  A probing
+method is asked after a calibration.  A task that takes more than `--patience` seconds runs once.
+Several `--threads` take turns; for each the ratio to the first is reported, and the share of
+processor time that threads cannot share.  SIMDB_KERNEL chooses the instruction set.
 
     python tools/bench/speed.py -n 1M 10M --of fingerprints --compacted --peers
     python tools/bench/speed.py -n 1M --of texts --ask batch pairs --threads 1 2 --core -1

@@ -1,4 +1,4 @@
-"""SQL: how many rows a second do statements compare and look up, beside the verbs of Python?
+"""SQL: how many rows a second do statements compare and look up, and the verbs of Python?
 
 A row has a short text, the same text with one word changed, and the fingerprints of both.  DuckDB
 uses one thread; SQLite has the first of the rows only.  Needs `pip install apsw duckdb`.

@@ -1,9 +1,9 @@
 """Tenants: what does where={} cost, by method and number of tenants?
 
 Every tenth text is a near copy of the one before it, and a tenant has consecutive texts.  Questions
-are stored texts with some words changed, each asked of all documents and of its own tenant in turn:
-one by one, as a batch of one tenant, and for the nearest ten.  `first` is the question that reads
-the codes of all documents.
+are stored texts with some words changed.  Each is asked of all documents and of its own tenant in
+turn: one by one, as a batch of one tenant, and for the nearest ten.  `first` is the question that
+reads the codes of all documents.
 """
 
 import time
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def ask(record: Record, name: str, tenants: int) -> None:
-    """Fill a database of so many tenants, and ask as inserted and compacted."""
+    """Fill a database of `tenants` tenants, and ask as inserted and compacted."""
     arguments, chance = record.arguments, Random(record.arguments.seed)
     settings, asked = METHODS[name]
     made = Documents(chance, is_hashes=name == "hashes")
@@ -73,7 +73,7 @@ def compare(
     record: Record, what: str, database: simdb.Database, questions: list[Any],
     asked: dict[str, Any],
 ) -> None:  # fmt: skip
-    """Add what questions of one tenant take, beside the same of all documents."""
+    """Add the times of questions of one tenant and of the same questions of all documents."""
     documents = [document for document, _ in questions]
     few, where = questions[: max(len(questions) // 20, 1)], questions[0][1]
     query = partial(each_of, partial(database.query, **asked), questions)

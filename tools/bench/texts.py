@@ -1,20 +1,20 @@
-"""Texts: any number of texts of about 1 KB with known near-duplicates, from passages of real ones.
+"""Texts: makes texts of about 1 KB with known near-duplicates, from passages of real texts.
 
 A text joins 3 to 6 passages of one pool from places drawn at random, so 30 million texts from 60 MB
-are still unrelated; 15 % end with boilerplate, the same passage in many texts.  10 % are edited
-copies of an earlier text: half of them of one of the last 10,000.  Copies of one text are not
-edited further, so the copies of one text form a group.  Text i depends only on the pools, the seed
-and i.
+are still unrelated.  Of the texts, 15 % end with boilerplate, the same passage in many texts, and
+10 % are edited copies of an earlier text.  Half of the copies have one of the last 10,000 texts as
+their origin.  A copy is not copied again, so the copies of one text form a group.  Text i depends
+only on the pools, the seed and i.
 
 A pool is a corpus of the folder, NAME.jsonl.gz, or without a folder the sources and documents of
-the running Python.  It has units of 40 to 240 characters, cut at the ends of lines and sentences; a
-passage is some of them in a row, so it begins and ends where a writer did.
+the running Python.  It has units of 40 to 240 characters, cut at the ends of lines and sentences.
+A passage is a run of units, so it begins and ends where a writer did.
 
-An edit aims at a cosine of the word 3-shingles: with w words, each of k replaced words takes up to
-three shingles from the text and brings three others, so the cosine is about 1 - 3 k / w.
+An edit aims at a cosine of the word 3-shingles.  Each of k replaced words among w words replaces up
+to three shingles by others, so the cosine is about 1 - 3 k / w.
 
-As a script it writes JSON lines with id, text, and `origin`, the id of the text that it is a copy
-of, its own if it is none:
+As a script, it writes JSON lines with `id`, `text` and `origin`.  The origin is the id of the text
+that a copy is made from, or the text's own id:
 
     python tools/bench/texts.py 1M t1m.jsonl --corpora FOLDER
 """
@@ -45,11 +45,11 @@ SIZE_MIN, SIZE_MAX = 600, 1400  # bytes
 PASSAGES_MIN, PASSAGES_MAX = 3, 6
 COPIES = 0.1  # share of texts that are edited copies
 COSINE_MIN = 0.8  # of a copy and its origin, about
-RECENT = 10_000  # texts; half of the copies have their origin among so many before them
+RECENT = 10_000  # texts before a copy among which half of the copies have their origin
 BOILERPLATE = 0.15  # share of texts that end with boilerplate
 BOILERPLATES = 200  # passages of each pool; the most frequent one ends 13 % of these texts
 BOILERPLATE_BYTES = 300
-ORIGIN, WRITTEN, EDIT = range(3)  # what random numbers of a text are for
+ORIGIN, WRITTEN, EDIT = range(3)  # purposes of the random numbers of a text
 
 Words = list[str]
 Kind = Callable[[Words, Words, float, Random], Words]
@@ -59,13 +59,13 @@ class Pool:
     """Units of one corpus in their order."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        """Cut texts at the ends of lines and sentences; repeated units are left out."""
+        """Cut texts at the ends of lines and sentences; repeated units are dropped."""
         self.units = list(dict.fromkeys(unit for text in texts for unit in _units(text)))
         self._ends = list(accumulate(len(unit.encode()) for unit in self.units))
         self.size_bytes = self._ends[-1]
 
     def passage(self, start: int, wanted_bytes: float) -> list[str]:
-        """Return the units of a passage of at least so many bytes that begins at unit `start`."""
+        """Return the units of a passage of at least `wanted_bytes` that begins at unit `start`."""
         begun = self._ends[start - 1] if start else 0
         return self.units[start : bisect_left(self._ends, begun + wanted_bytes) + 1]
 
@@ -116,7 +116,7 @@ def edited(text: str, words: Words, cosine: float, chance: Random) -> str:
 
 
 def at_places(part: float, change: Callable[[str, Words, Random], str]) -> Kind:
-    """Return what changes words, as many as a part of 1 - cosine of the words of a text."""
+    """Return an edit that changes a `part` of 1 - cosine of the words of a text."""
 
     def kind(old: Words, new: Words, share: float, chance: Random) -> Words:
         count = int(share * part * len(old) + chance.random())
@@ -160,7 +160,7 @@ class Texts:
     """An endless row of texts."""
 
     def __init__(self, pools: list[Pool], seed: int = 1) -> None:
-        """Draw from pools as often as is their share of the bytes."""
+        """Draw from pools in proportion to their bytes."""
         self._pools, self._seed = pools, seed
         self._shares = list(accumulate(pool.size_bytes for pool in pools))
 
@@ -186,7 +186,7 @@ class Texts:
         if not number or chance.random() >= COPIES:
             return number
         start = max(number - RECENT, 0) if chance.random() < 0.5 else 0
-        # What is drawn may be a copy itself.
+        # The drawn text may be a copy itself.
         return self.origin(chance.randrange(start, number))
 
     def _original(self, number: int) -> tuple[Pool, str]:

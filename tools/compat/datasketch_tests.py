@@ -81,7 +81,7 @@ def add_placeholder(module: str, name: str) -> None:
 
 
 def refuse(*arguments: Any, **options: Any) -> None:
-    """Fail as a test does that uses what is missing."""
+    """Fail like a test that uses a missing name."""
     raise NotImplementedError("not part of simdb")
 
 

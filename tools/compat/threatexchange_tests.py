@@ -62,7 +62,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         tempfile.tempdir = folder
         chosen = [] if arguments.installed else ["-k", KNOWN]
-        # The checkout must not stand before the installed package.
+        # The checkout must not precede the installed package.
         return int(
             pytest.main([*found, *chosen, "-q", "--import-mode=importlib", "-c", "/dev/null"])
         )

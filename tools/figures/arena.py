@@ -1,8 +1,8 @@
-"""The arena: generated fingerprints and queries for the experiments that compare BPHS and PSM.
+"""Arena: generates fingerprints and queries for the experiments that compare BPHS and PSM.
 
 For each size, fingerprints and queries are made anew; half of the queries have matches.  A search
-is timed in three turns with other queries each, so that no turn finds in the caches what the one
-before it read; searches that are compared take turns.
+is timed in three turns with different queries, so that no turn profits from cached data of the turn
+before.  Searches that are compared take turns.
 """
 
 import math
@@ -24,7 +24,7 @@ ASKED_MAX = 10_000
 TURNS = 3
 STEPS, LEAST = 5, 1 << 14
 U64 = npt.NDArray[np.uint64]
-Search = tuple[int, Callable[[generated.Queries], Searched]]  # how many queries, and how
+Search = tuple[int, Callable[[generated.Queries], Searched]]  # number of queries, and the search
 K = TypeVar("K", bound=Hashable)
 
 
@@ -86,7 +86,7 @@ class Arena:
     def in_turns(self, searches: Mapping[K, Search]) -> dict[K, Searched]:
         """Let searches take turns, each turn with other queries; return the fastest turn of each.
 
-        What disturbs a turn disturbs those of the other searches beside it as well.
+        A disturbance then affects the turns of all searches.
         """
         turns: dict[K, list[Searched]] = {name: [] for name in searches}
         for turn in range(TURNS):
@@ -106,7 +106,7 @@ def counts(world: World) -> list[int]:
 
 @lru_cache(4)
 def arena(world: World, count: int) -> Arena:
-    """Return so many fingerprints with queries."""
+    """Return `count` fingerprints with queries."""
     asked = min(world.sizes.queries, count // 4)
     bits, queries = generated.world_of(world.model, count, asked, seed=world.seed)
     return Arena(bits, queries, world.generated_prices)

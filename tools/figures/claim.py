@@ -1,4 +1,4 @@
-"""Claims: what a source says, what will count as agreement, and the verdict of one run.
+"""Claims: records the claims of sources, the rules of agreement and the verdicts of a run.
 
 A claim is written in the module of its experiment before anything is measured.  `agrees` states
 the rule in words; the module computes the verdict by that rule alone.
@@ -12,7 +12,7 @@ AGREES, DIFFERS, PARTLY = "agrees", "differs", "in part"
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One claim: `where` in the source, what it says, and when our result agrees."""
+    """One claim: `where` in the source, its words, and when our result agrees."""
 
     where: str
     says: str
@@ -21,7 +21,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The outcome for one claim: figures of theirs and ours, and one sentence of why."""
+    """The outcome for one claim: their figure, our figure and a sentence with the reason."""
 
     claim: Claim
     theirs: str
@@ -32,7 +32,7 @@ class Verdict:
 
 @dataclass(slots=True)
 class Section:
-    """What one experiment adds to the results: text, tables, pictures and verdicts."""
+    """The part of the results from one experiment: text, tables, pictures and verdicts."""
 
     title: str
     setting: str

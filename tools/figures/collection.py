@@ -1,4 +1,4 @@
-"""The collection: fingerprints, weights and features of the corpus, by the options of the paper.
+"""Collection: makes fingerprints, weights and features of the corpus by the paper's options.
 
 Words without stop words, stemmed, with TF-IDF weights and 64-bit Murmur hashes
 (`simdb.Simhash.paper`).  The exact cosine of two documents comes from all their features.
@@ -58,7 +58,7 @@ class Collection:
 
 
 def collect(corpus: Corpus) -> Collection:
-    """Sketch a corpus; documents without features are left out."""
+    """Sketch a corpus, without documents that have no features."""
     sketch = simdb.Simhash.paper(simdb.fit_idf(corpus.texts, simdb.Simhash.paper()))
     sketcher = Sketcher(sketch)
     made = [

@@ -1,15 +1,15 @@
-"""The corpus: real documents, made on this machine of what Debian packages contain.
+"""Corpus: makes real documents on this machine from Debian packages.
 
-Each package is fetched with `apt-get download`, its pages are read from the archive without
-unpacking it, and their texts are written to one file of JSON lines in the cache, a folder outside
-the repository.  A later call reads these files and fetches only what is missing.
+Each package is fetched with `apt-get download`, and its pages are read from the archive without
+unpacking it.  The texts are written to a file of JSON lines in the cache, a folder outside the
+repository.  A later call reads these files and fetches only missing ones.
 
-As in Sood & Loguinov 2011, section 6, pages of less than 5 KB and exact duplicates are left out.
-So are pages with less than 1 KB of text, and what follows the first pages of a large package, so
-that no package is most of the corpus.  Nothing is chosen by its similarity to anything.
+As in Sood & Loguinov 2011, section 6, pages of less than 5 KB and exact duplicates are excluded.
+So are pages with less than 1 KB of text, and all but the first pages of a large package, so that no
+package dominates the corpus.  Nothing is chosen by similarity.
 
-Where no package can be fetched, the corpus is made of the files of this machine's Python and of its
-documentation, which are fewer and hold few near-duplicates; `Corpus.origin` says so.
+If no package can be fetched, the corpus is made from the files of this machine's Python and its
+documentation.  These are fewer, with few near-duplicates; `Corpus.origin` says so.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ from simdb.core.decoding import decoded
 from simdb.core.options import Simhash
 from simdb.sketch.markup import Markup
 
-PAGE_BYTES = 5_000  # smaller pages are left out, as in the paper
+PAGE_BYTES = 5_000  # smaller pages are excluded, as in the paper
 PAGE_BYTES_MAX = 300_000
 TEXT_BYTES = 1_000
 PACKAGE_PAGES = 6_000
@@ -40,8 +40,8 @@ SUFFIXES = (".html", ".htm", ".html.gz", ".htm.gz")
 OFFLINE_SUFFIXES = (".py", ".rst", ".txt", ".md")
 ONLINE, OFFLINE = "Debian packages", "files of this machine (no network)"
 # Packages with documentation in HTML, in the order in which they are fetched.  Many of a line are
-# adjacent versions, or one library documented for several languages, so their pages are
-# near-duplicates that nobody planted.  Packages that this machine's release lacks are left out.
+# adjacent versions, or one library documented for several languages, so their pages are natural
+# near-duplicates.  Packages that this machine's release lacks are skipped.
 FAMILIES = (
     "llvm-13-doc llvm-14-doc llvm-15-doc llvm-16-doc llvm-19-doc",
     "libboost1.74-doc libboost1.81-doc",
@@ -90,7 +90,7 @@ def cache_folder() -> Path:
 
 
 def read(count: int, cache: Path, *, is_offline: bool = False) -> Corpus:
-    """Return up to `count` documents; fetch packages until there are as many."""
+    """Return up to `count` documents; fetch packages until there are enough."""
     online = [] if is_offline else list(_made(count, cache))
     texts, sources = _distinct(online, count)
     if texts:

@@ -9,18 +9,18 @@ number of flip sets that a query tries, which depends on the collection.
 
     python tools/figures/cost_model.py 8e9 --distance 3
 
-prints what it says for a number of documents: of a query by BPHS with these blocks, by the fastest
-BPHS and by PSM; and of one document in a batch, if the fingerprints are read from disk.
+prints the costs of a query, and of one document of a batch with fingerprints on disk: by BPHS with
+the given blocks, by the fastest BPHS and by PSM.
 
     python tools/figures/cost_model.py 8e9 --measured build/bench/large.json
 
-prints what simdb itself would take, by its measurements at smaller sizes.  To these is fitted, for
-each table,
+prints the costs of simdb itself, extrapolated from measurements at smaller sizes.  The formula that
+is fitted for each table is
 
     PSM: a + k (b + c log2 n)      exact search: a + b log2 n + c n
 
 with k, the look-ups of a query, as a power of log2 n.  A database holds up to 2^32 documents, so
-more of them are in several databases, all of which are asked.
+more documents are in several databases, which are all queried.
 """
 
 import argparse
@@ -42,7 +42,7 @@ from simdb.plan.recall import reach
 # The largest batch of the paper's experiments, and how fast one disk is read.
 BATCH_DOCUMENTS = 1e7
 BYTES_PER_SECOND = 1e9
-DATABASE_DOCUMENTS = 2**32  # of one database at most
+DATABASE_DOCUMENTS = 2**32  # at most in one database
 F64 = npt.NDArray[np.float64]
 
 
@@ -143,8 +143,8 @@ def psm_batch(
 ) -> Cost:
     """Return the cost of one document of a batch of m = `batch` by PSM: (16), (18), (23).
 
-    PSM reads the `count` stored fingerprints from disk in chunks of m, makes a table of each
-    chunk with headers of log2 m bits, looks the batch up in it, and sorts the batch at the end.
+    PSM reads the `count` stored fingerprints from disk in chunks of m.  It makes a table of each
+    chunk with headers of log2 m bits and looks the batch up in it.  At the end it sorts the batch.
     """
     single = psm(batch, header_bits=math.log2(batch), attempts=attempts, delays=delays)
     finding = batch * delays.flip * math.log2(attempts)
@@ -172,9 +172,8 @@ def table(
 ) -> list[Row]:
     """Return the costs of BPHS and PSM, of a query and of one document of a batch.
 
-    They are BPHS with the given blocks, if these serve the distance; the fastest BPHS with at most
-    the tables of a database; PSM with as many flip sets as reach `recall`, and headers of log2 n +
-    `offset` bits.
+    BPHS has the given blocks, if these serve the distance.  The fastest BPHS has at most the tables
+    of a database.  PSM has enough flip sets for `recall`, and headers of log2 n + `offset` bits.
     """
     batch = min(documents, BATCH_DOCUMENTS)
     delays = USUAL_DELAYS
@@ -205,10 +204,10 @@ def table(
 
 
 def attempts(distance: int, recall: float, header_bits: int) -> float:
-    """Return k: how many headers PSM asks for in the mean to reach `recall`, or all it can.
+    """Return k, the mean number of headers that PSM looks up to reach `recall`, at most all.
 
-    The matches are those of the prior; in the paper k is 6 to 23 for headers of 16 to 26
-    bits (Figure 5(a)), and here 7 to 32.
+    The prior describes the matches.  In the paper k is 6 to 23 for headers of 16 to 26 bits
+    (Figure 5(a)), and here 7 to 32.
     """
     most = float(attempts_max(header_bits, distance))
     supposed = evidence(None, None, distance, is_stored=False)

@@ -2,11 +2,10 @@
 
 Most stored documents are uniform fingerprints, since the bits of simhash are independent.  The
 weights of queries follow the collection: their magnitudes are drawn from the weights W of its
-documents.  Half of the queries have near-duplicates among the stored documents, one to eight, as
-often as a geometric variable says.  A near-duplicate has the weights of the query changed by a
-difference Y.  Y is a draw from the normalised differences of near pairs, all 64 of one pair
-together, so that pairs that differ little and pairs that differ much are as frequent as in the
-collection.
+documents.  Half of the queries have one to eight near-duplicates among the stored documents, by a
+geometric distribution.  A near-duplicate has the weights of the query changed by a difference Y.  Y
+is drawn from the normalised differences of near pairs, all 64 of one pair together.  So small and
+large differences are as frequent as in the collection.
 """
 
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ SHARE_NEAR = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What is learnt of a collection: `magnitudes` of W, and the rows of Y of near pairs."""
+    """A model of a collection: `magnitudes` of W, and the rows of Y of near pairs."""
 
     magnitudes: F32
     differences: F32

@@ -1,7 +1,7 @@
 """The paper's own programs: BPHS and PSM of Sood & Loguinov 2011, compiled from `paper.c`.
 
-They are the yardstick of the figures that compare the two methods: the same algorithms on the same
-machine, with the paper's binary search and scalar code.  simdb stands beside them.
+The figures that compare the two methods use these programs: the same algorithms on the same
+machine, with the paper's binary search and scalar code.  simdb is compared with them.
 """
 
 import ctypes
@@ -33,7 +33,7 @@ def library() -> ctypes.CDLL:
     source = Path(__file__).with_name("paper.c")
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "paper.so"
-        for extra in (["-mpopcnt"], []):  # other processors than x86 have no such option
+        for extra in (["-mpopcnt"], []):  # only x86 has this option
             command = ["cc", *FLAGS, *extra, str(source), "-o", str(target)]
             if subprocess.run(command, capture_output=bool(extra), check=not extra).returncode == 0:
                 break
@@ -48,7 +48,7 @@ def _at(array: npt.NDArray[np.generic]) -> ctypes.c_void_p:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What one search found: matches of each query, and the processor time of a query."""
+    """The result of one search: matches of each query, and the processor time of a query."""
 
     found: U32
     seconds: float
@@ -70,10 +70,10 @@ def by_blocks(blocks: int, leading: int) -> list[Pieces]:
 
 
 def nested(blocks: int) -> list[Pieces]:
-    """Return the leading pieces of blocks^2 tables: a block, and a block of what is left.
+    """Return the leading pieces of blocks^2 tables: a block, and a block of the other bits.
 
-    With 4 blocks these are the 16 tables of Manku, Jain & Das Sarma 2007: 16 bits, then 12 bits of
-    the other 48, which are cut without regard to the edges of blocks.
+    With 4 blocks these are the 16 tables of Manku, Jain & Das Sarma 2007: 16 bits, then 12 of the
+    other 48 bits.  The latter are cut without regard to the edges of blocks.
     """
     width = 64 // blocks
     tables: list[Pieces] = []
@@ -190,8 +190,8 @@ class Batch:
     """Q, a batch of queries that is looked up in one array of fingerprints or in chunks of a file.
 
     With `first`, queries that found a match are not looked up again, so the file need not be read
-    further when no query is `left`.  With `header_bits`, those of all chunks, the flip sets of the
-    queries are found once, before the first chunk.
+    further when no query is `left`.  With `header_bits`, which is equal for all chunks, the flip
+    sets of the queries are found once, before the first chunk.
     """
 
     def __init__(
@@ -217,7 +217,7 @@ class Batch:
         return len(self._waiting)
 
     def look_up(self, psm: Psm, *, ranks: U64 | None = None) -> None:
-        """Look the queries up that are left; `ranks` uint64[attempts + 1] counts by attempt."""
+        """Look up the queries that are left; `ranks` uint64[attempts + 1] counts by attempt."""
         left = library().psm(
             _at(psm.keys), _at(psm.headers), psm.header_bits, DISTANCE, int(self._first),
             *map(_at, self._asked), _at(self._waiting),

@@ -1,4 +1,4 @@
-"""Pictures: axes with one look, written as SVG that is the same for the same data."""
+"""Pictures: draws axes in one style, and writes the same SVG for the same data."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The world of one run: the collection, its near pairs, the generator, the sizes and the folder."""
+"""Scene: holds the collection, near pairs, generator, sizes and folder of one run."""
 
 import importlib
 from dataclasses import dataclass, replace
@@ -17,12 +17,12 @@ from simdb.plan import volatility
 I64 = npt.NDArray[np.int64]
 DISTANCE = 3
 LEARNT_MAX = 50_000
-FILE_BATCHES = 6  # a file has as many fingerprints as so many batches, as in the paper
+FILE_BATCHES = 6  # batches whose fingerprints fill a file, as in the paper
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How large each experiment is."""
+    """The sizes of each experiment."""
 
     documents: int = 60_000
     random_pairs: int = 20_000_000
@@ -59,7 +59,7 @@ class World:
         return self._sections[name]
 
     def generator(self, name: str) -> np.random.Generator:
-        """Return the random numbers of one experiment, whichever others have run."""
+        """Return the random numbers of one experiment, independent of other experiments."""
         return np.random.default_rng([self.seed, *name.encode()])
 
     @cached_property
@@ -85,7 +85,7 @@ class World:
 
     @property
     def asked(self) -> I64:
-        """The other half, in which they are measured."""
+        """The other half of the near pairs, in which models are measured."""
         return self.near[1::2]
 
     @cached_property
@@ -108,5 +108,5 @@ class World:
 
     @cached_property
     def generated_prices(self) -> npt.NDArray[np.float64]:
-        """The same prices for generated queries."""
+        """The price of a flip at each level, for generated queries."""
         return generated.prices_of(generated.volatility_of(self.model))

@@ -1,11 +1,11 @@
-"""Write the table by which the kernel cleans texts: what is not seen, what folds, what combines.
+"""Write the table by which the kernel cleans texts: invisible, folded and combining signs.
 
     python tools/generate/clean_table.py
 
-The properties are those of Unicode 13.0, which every supported Python knows, so that a fingerprint
-does not depend on the Python: characters that came later are left alone, as
-`simdb/sketch/normalisation.py` leaves them.  Default_Ignorable_Code_Point is in no Python; its
-ranges are those of DerivedCoreProperties.txt, code points that are reserved for it included.
+The properties have the values of Unicode 13.0, which every supported Python knows.  So a
+fingerprint does not depend on the version of Python: later characters are not changed, as in
+`simdb/sketch/normalisation.py`.  No Python has Default_Ignorable_Code_Point; its ranges are taken
+from DerivedCoreProperties.txt, with reserved code points.
 """
 
 import unicodedata
@@ -18,15 +18,15 @@ from simdb.sketch.normalisation import TABLES, lower_cased
 
 SURROGATES = range(0xD800, 0xE000)
 HANGUL_PARTS = (*range(0x1161, 0x1176), *range(0x11A8, 0x11C3))  # vowels and final consonants
-# Left alone: the dotted capital of Turkish, which Unicode folds to two characters and the kernel to
-# i; and two Latin letters so rare that a test of every text for them is not worth its time.
+# Not folded: the dotted capital of Turkish, which Unicode folds to two characters and the kernel to
+# i.  Nor are two Latin letters: they are so rare that testing every text for them is not worth it.
 NOT_FOLDED = (0x130, 0x149, 0x1F0)
 IGNORABLE = """
 ad-ad 34f-34f 61c-61c 115f-1160 17b4-17b5 180b-180f 200b-200f 202a-202e 2060-206f 3164-3164
 fe00-fe0f feff-feff ffa0-ffa0 fff0-fff8 1bca0-1bca3 1d173-1d17a e0000-e0fff
 """
-# What PDF and Word leave inside words: controls (category Cc) without White_Space, the marks of
-# interlinear annotations, and the place of an object.
+# Characters that PDF and Word leave inside words: controls (category Cc) without White_Space, the
+# marks of interlinear annotations, and the place of an object.
 STRAYS = "0-8 e-1f 7f-84 86-9f fff9-fffc"
 ROOT = Path(__file__).parents[2]
 
@@ -75,7 +75,7 @@ NEWER = {
 
 
 def is_old(code: int) -> bool:
-    """Whether the code point is a character that normalisation may change."""
+    """Return whether the code point is a character that normalisation may change."""
     return code not in SURROGATES and code not in NEWER
 
 
@@ -91,10 +91,10 @@ def composing(codes: list[int]) -> set[int]:
 
 
 def folds(codes: list[int]) -> list[tuple[int, ...]]:
-    """Return each character with other equals than its lower case, and what stands for them all.
+    """Return each character with equals besides its lower case, and their representative.
 
-    A character whose capital is several becomes what these are in lower case, once composed: so a
-    text and the same in capitals agree.
+    A character whose capital form is several characters becomes their composed lower case.  So a
+    text and its capitals agree.
     """
     rows = []
     for code in codes:

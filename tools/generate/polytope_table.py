@@ -1,10 +1,10 @@
-"""Write `simdb/plan/polytope_costs.txt`: how far cross-polytope headers of similar documents are.
+"""Write `simdb/plan/polytope_costs.txt`: distances of cross-polytope headers of similar pairs.
 
     python tools/generate/polytope_table.py
 
 Weights of two documents at cosine s, projected onto the coordinates of a random rotation, are
-jointly normal with correlation s, whatever the documents are.  So one simulation with normal
-vectors serves every collection.  The stored vectors have 4 bits for each weight; the simulated
+jointly normal with correlation s, for any documents.  So one simulation with normal vectors serves
+every collection.  The stored vectors have 4 bits for each weight; the simulated
 pairs are chosen by the cosine of their 4-bit vectors, since that is what a search measures.
 """
 
@@ -75,10 +75,10 @@ def main() -> None:
 
 
 def continued(costs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return what the shares of the pairs cost at most, to be interpolated.
+    """Return the maximal costs of shares of the pairs, to be interpolated.
 
-    The nearest header costs nothing, and all others at least the normaliser.  A straight line
-    through the least two costs stands for those between, down to 0.
+    The nearest header costs nothing, and all others at least the normaliser.  Between them, down to
+    0, costs follow the straight line through the least two costs.
     """
     found = np.quantile(costs, SHARES)
     first = min(int(np.count_nonzero(found == 0)), len(found) - 2)
@@ -88,7 +88,7 @@ def continued(costs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 
 
 def falling(rows: Costs) -> Costs:
-    """Return costs by rising similarity, each at least as large as those that follow."""
+    """Return costs by rising similarity, none smaller than a later one."""
     return list(np.maximum.accumulate(rows[::-1])[::-1])
 
 
@@ -121,7 +121,7 @@ def meeting_costs(left: U8, right: U8) -> npt.NDArray[np.float64]:
 
 
 def vertex_costs(vectors: U8) -> npt.NDArray[np.float64]:
-    """Return what each vertex of the first slice costs, in standard deviations: [n, 128]."""
+    """Return the cost of each vertex of the first slice, in standard deviations: [n, 128]."""
     weights = unpack(vectors).astype(np.int64)
     turned = transformed(signs(1) * transformed(signs(0) * weights))[:, :FIRST_SLICE]
     both = np.concatenate([turned, -turned], axis=1)

@@ -2,7 +2,7 @@
 
 python tools/generate/reference.py          (or `make reference`)
 
-The site has what its pages do not describe verb by verb, as the page "Classes and modules".
+The page "Classes and modules" of the site has all names that no other page describes.
 """
 
 import ast
@@ -25,7 +25,7 @@ HEAD = """# Reference
 Every public name of `simdb`, with its signature.  Made from the source by
 `tools/generate/reference.py`.  The command line is in [CLI.md](CLI.md).
 """
-# The names that most readers look for come first; the others follow in alphabetical order.
+# Names that most readers look for, before all others in alphabetical order.
 FIRST = [
     "open", "Database", "Snapshot", "WriteTransaction", "Options", "Simhash", "Minhash",
     "TextSketch",
@@ -367,7 +367,7 @@ def meanings(parameters: Iterable[str]) -> list[str]:
 
 @lru_cache(maxsize=2)
 def choices(*, few: bool = False) -> dict[str, str]:
-    """Return the texts that a type of `simdb.core.choices` allows, such as those of `MethodName`.
+    """Return the texts that a type of `simdb.core.choices` allows, such as `MethodName`.
 
     `few`: only types of so few texts that a signature can have them all.
     """

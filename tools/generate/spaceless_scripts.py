@@ -1,4 +1,4 @@
-"""Spaceless scripts: which characters belong to scripts written without spaces between words.
+"""Spaceless scripts: finds the characters of scripts written without spaces between words.
 
 A script is spaceless if Unicode lets a line end after most of its letters (UAX #14), since the
 lines of a script with spaces end at spaces:
@@ -10,8 +10,8 @@ lines of a script with spaces end at spaces:
 So is a script with a mark between syllables: Tibetan, in which a line ends at that mark, whether a
 word does or not.  Such a mark is a character with INTERSYLLABIC in its name.
 
-Letters and marks of these scripts are meant, not numbers.  A letter or mark that several scripts
-share is meant if all of them are spaceless.
+The characters are letters and marks of these scripts, not numbers.  A letter or mark that several
+scripts share is included if all of them are spaceless.
 """
 
 from collections import Counter, defaultdict

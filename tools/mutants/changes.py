@@ -1,6 +1,6 @@
-"""Changes: all mutations of one line of Python or C.
+"""Changes: finds all mutations of one line of Python or C.
 
-A mutation changes one line.  The operators of Python are those of cosmic-ray, less operators whose
+A mutation changes one line.  Python has the operators of cosmic-ray, except for operators whose
 mutants are mostly equivalent (`is` for `==`) or fail at import (a decorator removed).  C has
 operators, constants and bounds: each is a token in code, found without parsing.
 """
@@ -21,7 +21,7 @@ LEFT_OUT = {
     "ReplaceComparisonOperator_Is_Eq", "ReplaceComparisonOperator_IsNot_NotEq",
     "ReplaceComparisonOperator_Eq_Is", "ReplaceComparisonOperator_NotEq_IsNot",
 }  # fmt: skip
-# What stands for a token of C; binary operators have a space on both sides in this code.
+# Replacements of tokens of C; binary operators have a space on both sides in this code.
 C_OPERATORS = {
     " + ": (" - ",), " - ": (" + ",), " * ": (" + ",), " / ": (" * ",), " % ": (" / ",),
     " < ": (" <= ", " > "), " <= ": (" < ", " > "), " > ": (" >= ", " < "),

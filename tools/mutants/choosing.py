@@ -1,4 +1,4 @@
-"""Choosing: which tests run against a mutant, in order, within a budget of processor time."""
+"""Choosing: selects and orders tests for a mutant, within a budget of processor time."""
 
 import json
 from collections import Counter, defaultdict
@@ -9,7 +9,7 @@ USUAL_SECONDS = 0.1
 
 
 class Choice:
-    """Tests by what is known of them: which mutants they reach, and what they cost."""
+    """The known facts about tests: the mutants that they reach, and their costs."""
 
     def __init__(self, file, *, budget):
         self.budget = budget
@@ -77,6 +77,6 @@ def function_of(name):
 
 
 def near_by(path):
-    """Return how the names of the tests of a module of Python begin."""
+    """Return the beginning of the names of the tests of a Python module."""
     _, *folders, name = path.rsplit(".", 1)[0].split("/")
     return "/".join(["tests", *folders, f"test_{name}.py"])

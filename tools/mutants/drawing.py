@@ -1,7 +1,7 @@
-"""Drawing: mutants by chance, as data that fits any tree with the same lines.
+"""Drawing: draws mutants at random, as data that fits any tree with the same lines.
 
 A mutant is a dict of strings: the file, three lines of it, and what the middle line becomes.  It
-applies to a tree that has these three lines in this file exactly once, whatever else differs.
+applies to any tree that has these three lines in this file exactly once.
 """
 
 import random

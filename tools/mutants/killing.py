@@ -1,9 +1,9 @@
-"""Killing: run the tests that reach a mutant, and say whether one of them fails.
+"""Killing: runs the tests that reach a mutant, and reports whether one of them fails.
 
 All tests are collected once, in one process.  A mutant in a function becomes, in a child that is
 forked, the code of that function; the file is changed too, for the processes that tests start.
-So a test costs what it costs, and most mutants die in less than a second.  A mutant in C, or of
-what a module does when it is imported, needs a process of its own.  Cheap tests run first.  A test
+So only the tests themselves cost time, and most mutants die in less than a second.  A mutant in C,
+or in code that runs at import, needs its own process.  Cheap tests run first.  A test
 that takes many times its usual processor time, or memory without end, kills its mutant too.
 """
 
@@ -55,7 +55,7 @@ class Killing:
         return True
 
     def killer(self, mutant, items):
-        """Return the case that fails, what else ended the run, or None if all pass."""
+        """Return the case that fails, another cause of the end, or None if all pass."""
         if not items:
             return None
         codes = codes_of(self.tree.root / mutant["path"])
@@ -162,7 +162,7 @@ def waited_for(child):
 
 
 def end_group(child):
-    """End what a child has left."""
+    """End the processes that a child has left."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
 

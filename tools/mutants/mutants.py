@@ -59,7 +59,7 @@ def run_mutants(given):
 
     mutants = json.loads(given.mutants.read_text(encoding="utf-8"))
     mutants = [{"number": at, **mutant} for at, mutant in enumerate(mutants)]
-    # What pytest prints goes to the standard error.
+    # The output of pytest goes to standard error.
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     with tempfile.TemporaryDirectory() as place:
@@ -106,7 +106,7 @@ def results_of(path):
 
 
 def show_table(given):
-    """Show, for each result, how many mutants were killed; then those that survived the last."""
+    """Show the number of killed mutants of each result, then the survivors of the last one."""
     for path in given.results:
         for kind, suffixes in (("Python", (".py",)), ("C", (".c", ".h"))):
             every = [each for each in results_of(path) if each["path"].endswith(suffixes)]

@@ -1,10 +1,11 @@
-"""Reached: which tests reach which mutants, by marks before the mutated lines.
+"""Reached: records which tests reach which mutants, by marks before the mutated lines.
 
 A tree gets a call of `at` before each statement that a mutant changes.  A mutant outside of all
-functions, such as a constant, is reached by whoever enters a function of its module.  As a plugin
-of pytest (`-p reached`) this module writes lines of JSON into the file REACHED, also from the
-processes that a test starts: [number, test] where a mutant is reached, and [test, processor
-seconds, passed] at the end of each test.
+functions, such as a constant, is reached by a call of any function of its module.
+
+As a plugin of pytest (`-p reached`), this module writes lines of JSON into the file REACHED, also
+from processes that a test starts.  The line [number, test] means that a mutant is reached; [test,
+processor seconds, passed] is the end of a test.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""Trees: a copy of a checkout in which one mutant at a time is applied.
+"""Trees: copies a checkout, and applies one mutant at a time to it.
 
 A mutant of C is compiled alone: the objects of the C files that include the mutated file, without
 optimisation that takes long, and the module of them.
@@ -20,12 +20,12 @@ TRANSLATE = [
     "-X", "initializedcheck=False", "-X", "embedsignature=True",
 ]  # fmt: skip
 COMPILE = ["gcc", "-O1", "-g0", "-w", "-fPIC", "-fwrapv", "-ffp-contract=off", "-DNDEBUG"]
-# What `operations.c` of a module is compiled for, as in `setup.py`.
+# The instruction sets for which `operations.c` is compiled, as in `setup.py`.
 VECTORS = ("SCALAR", "NEON", "AVX2", "AVX512")
 
 
 class Tree:
-    """A copy of a checkout with compiled kernels, in which mutants live one after the other."""
+    """A copy of a checkout with compiled kernels, to which mutants are applied in turn."""
 
     def __init__(self, checkout, place):
         shutil.copytree(checkout, place, ignore=KEPT_OUT, dirs_exist_ok=True)
@@ -42,7 +42,7 @@ class Tree:
 
     @contextmanager
     def text(self, path, text):
-        """Give a file another text for a while; what was compiled of it fits again afterwards."""
+        """Give a file another text for a while; afterwards its compiled form fits again."""
         path = self.root / path
         before, times = path.read_text(encoding="utf-8"), path.stat()
         path.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Signatures and docstrings of the public names, by task, from the source."""
+"""API: describes public names by their signatures and docstrings, from the source."""
 
 import ast
 import importlib.util
@@ -40,7 +40,7 @@ def function(name: str) -> str:
 
 
 def rest(described: set[str]) -> str:
-    """Describe all public names, members and modules but those that are described already."""
+    """Describe all public names, members and modules that are not described yet."""
     text = shown(reference().reference(described))
     return text.replace(
         "# Reference\n\nEvery public name", "# Classes and modules\n\nEvery other name", 1
@@ -54,7 +54,7 @@ def shown(text: str) -> str:
 
 @lru_cache(maxsize=8)
 def members(owner: str) -> dict[str, ast.FunctionDef]:
-    """Return the public methods of a class, those that it shares with other classes too."""
+    """Return the public methods of a class, also methods that it shares with other classes."""
     module = reference()
     node = module.definition(module.public_places()[owner], owner)
     own = {each.name: each for each in module.public_functions(node)}

@@ -14,7 +14,7 @@ from pathlib import Path
 from pages import ROOT, write_pages
 
 PLACE = ROOT / "build" / "site"
-# What a browser fetches by itself: links that a reader can follow are no fetches.
+# Addresses that a browser fetches by itself, unlike links that a reader follows.
 FETCH = re.compile(
     r"<(?:script|img|iframe|source|video|audio)\b[^>]*\bsrc=[\"']?(?:https?:)?//[^>]*>"
     r"|<link\b(?=[^>]*\brel=[\"']?(?:stylesheet|preload|icon|preconnect|dns-prefetch))"

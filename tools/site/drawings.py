@@ -1,4 +1,4 @@
-"""The drawings of the site: SVG from what simdb computes, in the colours of the page's theme.
+"""Drawings of the site: draws SVG from results of simdb, in the colours of the theme.
 
 python tools/site/drawings.py     (writes docs/weights.svg, the only drawing that is kept: the
                                   README shows it)

@@ -2,11 +2,15 @@
 
 A page of docs/site/ is Markdown in which such a line stands for something else:
 
-    {{ document: PATH }}        a document of the project, such as docs/FORMAT.md
-    {{ verb: Database.query }}  signature and docstring; code after it is an example
-    {{ rest: reference }}       what no line `verb` describes: classes, errors, other modules
-    {{ picture: bands }}        a drawing of tools/site/drawings.py
-    {{ commands: all }}         every command with its options, from its own help
+    {{ document: PATH }}        A document of the project, such as docs/FORMAT.md.
+
+    {{ verb: Database.query }}  Signature and docstring; code after it is an example.
+
+    {{ rest: reference }}       All names without a line `verb`: classes, errors, modules.
+
+    {{ picture: bands }}        A drawing of tools/site/drawings.py.
+
+    {{ commands: all }}         Every command with its options, from its own help.
 """
 
 import os
@@ -28,7 +32,7 @@ VERB_WITH_CODE = re.compile(r"^(\{\{ verb: .+? \}\}\n\n)(?=```python)", re.MULTI
 DIRECTIVE = re.compile(r"^\{\{ (\w+): (.+?) \}\}$", re.MULTILINE)
 FENCED = re.compile(r"^( *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
-# What `linked` leaves of a link to a file that is no page: its text is shown alone.
+# A link to a file that is no page, as `linked` leaves it: only its text is shown.
 DEAD = re.compile(r"\[([^\[\]]*)\]\(#\)")
 # A document that is named in a sentence, and is not part of a link, a path or a piece of code.
 NAMED = re.compile(
@@ -116,7 +120,7 @@ def verbs() -> set[str]:
 def linked(text: str, origin: str, page: str, places: dict[str, str]) -> str:
     """Let the links of `text`, written in the document `origin`, lead to pages as seen from `page`.
 
-    Of a link to a file that is no page the text is left.
+    A link to a file that is no page becomes its text.
     """
 
     def follow(found: re.Match[str]) -> str:

@@ -1,6 +1,6 @@
-"""Constraints for pip: the oldest versions of the packages that simdb requires, for `make oldest`.
+"""Constraints for pip: lists the oldest required versions of packages, for `make oldest`.
 
-Where the tests need a newer one than simdb itself does, as of click, it is that one.
+If the tests need a newer version than simdb itself, as of click, that one is listed.
 """
 
 import re

@@ -1,1 +1,1 @@
-"""Experiments: one module for each figure or table of a source."""
+"""Experiments: holds one module for each figure or table of a source."""

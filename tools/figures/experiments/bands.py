@@ -1,8 +1,9 @@
-"""S-curves of the slides: how likely documents of similarity s share a band of their signatures.
+"""S-curves of the slides: the chance that documents of similarity s share a band.
 
 Pairs of documents with a known Jaccard similarity are made of random features.  Each pair gets two
-signatures of 104 minima, and the bands of simdb say whether it is a candidate.  The formula is one
-of independent minima; those of evenly spaced permutations, the default, are compared with it, too.
+signatures of 104 minima, and the bands of simdb say whether it is a candidate.  The formula is for
+independent minima.  The minima of evenly spaced permutations, the default, are also compared with
+it.
 """
 
 import numpy as np

@@ -1,10 +1,10 @@
 """Figure 9: documents a second in batches, against the size of the batch and of the stored file.
 
-The stored fingerprints lie in a file of sorted chunks.  PSM finds the flip sets of the batch once,
-reads chunks of the batch's size, makes the headers of each and looks the batch up in it; for the
-first match it drops answered queries, and stops reading when none is left.  BPHS makes four tables
-of the batch and looks every stored fingerprint up in them.  All times are processor time of the
-paper's programs, with sorting and making tables, without the disk.
+The stored fingerprints lie in a file of sorted chunks.  PSM finds the flip sets of the batch once.
+It reads chunks of the batch's size, makes the headers of each and looks the batch up in it.  For
+the first match, it drops answered queries and stops reading when none is left.  BPHS makes four
+tables of the batch and looks every stored fingerprint up in them.  All times are processor time of
+the paper's programs, with sorting and making tables, without the disk.
 
 Each chunk is a random part of the file, so a file of fewer chunks is the beginning of this one.
 """
@@ -49,7 +49,7 @@ SLOWER = Claim(
 ONLINE = {"PSM, all": ("PSM, t = d", False), "PSM, first": ("PSM, t = d", True),
           "BPHS": ("BPHS, 4 tables", False)}  # fmt: skip
 BPHS_SAMPLE = 1 << 20  # stored fingerprints looked up in the tables of the batch, then scaled
-SMALLER = (16, 4, 2, 1)  # the largest batch is so many times as large as each
+SMALLER = (16, 4, 2, 1)  # the largest batch divided by each batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Passed:
     recall: float
 
     def seconds(self, chunks: int) -> float:
-        """Return the time of a file of so many chunks."""
+        """Return the time of a file of a number of chunks."""
         return self.preparing + sum(self.chunks[:chunks]) + self.sorting
 
 
@@ -162,7 +162,7 @@ def looked_up(batch: U64, sample: U64, *, blocks: int, leading: int) -> LookedUp
 
 
 def rates(size: int, chunks: float, measured: tuple[Passed, Passed, LookedUp]) -> dict[str, float]:
-    """Return documents a second for a file of so many chunks."""
+    """Return documents a second for a file of a number of chunks."""
     every, first, bphs = measured
     whole = math.ceil(chunks)
     return {
@@ -267,7 +267,7 @@ def rates_table(
 def costs_table(
     measured: dict[int, tuple[Passed, Passed, LookedUp]], searching: LookedUp
 ) -> tuple[list[str], list[list[str]]]:
-    """Return what the steps cost, in nanoseconds."""
+    """Return the costs of the steps, in nanoseconds."""
     most = max(measured)
     return (
         ["m", "k, all, first", "recall, all, first", "flip sets of a document", "look-up of PSM",

@@ -1,4 +1,4 @@
-"""Table 1: how long it takes to compare all pairs, by cosine and by Hamming distance."""
+"""Table 1: the time to compare all pairs, by cosine and by Hamming distance."""
 
 import time
 

@@ -93,7 +93,7 @@ def mean_error(cosine: F64, equal: F64) -> float:
 
 
 def draw(world: World, cosine: F64, equal: F64, drawn: int) -> str:
-    """Draw as many pairs from each tenth of the cosine."""
+    """Draw equal numbers of pairs from each tenth of the cosine."""
     figure, panels = pictures.begun("Equal bits against the exact cosine", width=5.2)
     generator = world.generator("drawing")
     places = np.minimum(np.digitize(cosine, EDGES) - 1, 9)

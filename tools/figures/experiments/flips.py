@@ -1,9 +1,9 @@
-"""Figure 3: how many flip sets are tried until one finds a near-duplicate.
+"""Figure 3: the number of flip sets that are tried until one finds a near-duplicate.
 
-Pairs of fingerprints that differ in exactly h bits.  The number of attempts is the rank of the
-differing bits among all sets of h bits, in the order of VOSH, with weights as they were computed
-and with weights as a database stores them, in 4 bits.  At random, without repetition, a share r of
-the pairs is found after r C(64, h) attempts.
+The pairs of fingerprints differ in exactly h bits.  The number of attempts is the rank of the
+differing bits among all sets of h bits, in the order of VOSH.  Weights are exact, or in 4 bits as a
+database stores them.  At random, without repetition, a share r of the pairs is found after
+r C(64, h) attempts.
 """
 
 import itertools
@@ -126,22 +126,22 @@ def ranks(costs: F64, differing: npt.NDArray[np.uint64], bits: int) -> I64:
 
 
 def at(counted: I64, share: float) -> int:
-    """Return how many attempts find a share of the pairs."""
+    """Return the number of attempts that find a share of the pairs."""
     return int(counted[math.ceil(share * len(counted)) - 1]) if len(counted) else 0
 
 
 def factor(counted: I64, share: float, bits: int) -> float:
-    """Return how many times fewer attempts these are than at random."""
+    """Return the factor by which attempts are fewer than at random."""
     return math.ceil(share * math.comb(64, bits)) / max(at(counted, share), 1)
 
 
 def in_words(counted: I64, share: float, bits: int) -> str:
-    """Return the attempts and how many times fewer they are than at random."""
+    """Return the attempts, and the factor by which they are fewer than at random."""
     return f"{at(counted, share):,} (x {factor(counted, share, bits):.3g})"
 
 
 def within(counted: I64, attempts: int) -> float:
-    """Return the share of the pairs found by so many attempts."""
+    """Return the share of the pairs found by a number of attempts."""
     return float((counted <= attempts).mean()) if len(counted) else 0.0
 
 

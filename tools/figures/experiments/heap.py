@@ -39,7 +39,7 @@ def run(world: World) -> Section:
 
 
 def grown(bits: int) -> list[list[Node]]:
-    """Return the levels of the heap of sets of so many bits, as ranks from 1 on."""
+    """Return the levels of the heap of sets of `bits` bits, as ranks from 1 on."""
     levels = [[tuple(range(1, bits + 1))]]
     while len(levels) < LEVELS:
         levels.append([child for node in levels[-1] for child in _children(node)])
@@ -47,7 +47,7 @@ def grown(bits: int) -> list[list[Node]]:
 
 
 def _children(node: Node) -> list[Node]:
-    """Return the sets that Algorithm 2 makes of one, as ranks from 1 on."""
+    """Return the sets that Algorithm 2 makes from a set, as ranks from 1 on."""
     made = children(tuple(rank - 1 for rank in node), 64)
     return [tuple(rank + 1 for rank in child) for child in made]
 

@@ -1,8 +1,8 @@
 """The paper's cost model, equations (9), (14), (17), (19), (21) and (23), over the measurements.
 
 The delays are fitted to the times of Figure 7 without the largest size, which the model then
-predicts.  What 8 x 10^9 pages need under each method, it says with the delays that `simdb plan`
-uses without a calibration, and beside them with the fitted ones.
+predicts.  For 8 x 10^9 pages, it predicts the costs of each method, with the delays that
+`simdb plan` uses without a calibration and with the fitted ones.
 """
 
 import math
@@ -162,7 +162,7 @@ def fitted(
 def batch_rates(
     facts: Mapping[str, Any], counts: Sequence[int], depths: Sequence[int], delays: Delays
 ) -> dict[str, tuple[list[float], list[float]]]:
-    """Return the measured rates of each batch of Figure 9(a), and those of (17) and (23)."""
+    """Return the measured rates of each batch of Figure 9(a), and the rates by (17) and (23)."""
     rows = facts["by batch"]
     measured: dict[str, list[float]] = {name: [row[name] for row in rows.values()]
                                         for name in ("PSM, all", "BPHS")}  # fmt: skip
@@ -181,7 +181,7 @@ def at_web_size(
 ) -> tuple[dict[str, tuple[float, float]], list[bool]]:
     """Return GB and seconds a page of each way to search 8 x 10^9 pages.
 
-    And whether PSM needs less time and memory than BPHS with 4 and with 10 tables.
+    Also return whether PSM needs less time and memory than BPHS with 4 and with 10 tables.
     """
     widths, counts = facts["widths"], facts["attempts"][False]
     slope, start = np.polyfit(np.log(widths), np.log(np.maximum(counts, 1)), 1)
@@ -255,7 +255,7 @@ def draw(
 
 
 def draw_sizes(axes: Axes, ways: Mapping[str, tuple[float, float]]) -> None:
-    """Draw time against memory, with the name of each way beside its point."""
+    """Draw time against memory, with the name of each way next to its point."""
     for name, (size, seconds) in ways.items():
         is_bphs, is_psm = name.startswith("BPHS"), name.startswith("PSM")
         colour = pictures.THEIRS if is_bphs else pictures.OURS if is_psm else pictures.OTHER

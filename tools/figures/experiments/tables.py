@@ -1,8 +1,8 @@
 """Table 2: queries a second and memory, for BPHS with 4 and 10 tables and PSM with 1 to 2.
 
-BPHS and PSM are the paper's programs, in scalar code with its binary search; in both, all look-ups
-of a query wait for memory together, and all searches take turns.  At a quarter of the size, simdb's
-BPHS and its PSM stand beside them: through `Database.query_many`, on one core.
+BPHS and PSM are the paper's programs, in scalar code with its binary search.  In both, all look-ups
+of a query wait for memory together, and all searches take turns.  At a quarter of the size, they
+are compared with simdb's BPHS and PSM through `Database.query_many`, on one core.
 """
 
 import time
@@ -39,7 +39,7 @@ OURS = Claim(
     "Its rate for all matches is above that of the fastest choice of PSM at the same size.",
 )
 Rates = dict[tuple[str, bool], float]
-QUARTER = 4  # simdb's databases have so many times fewer documents
+QUARTER = 4  # factor by which simdb's databases have fewer documents
 SAMPLE = 20_000  # queries that the calibration learns from
 FEWER_BITS = (0, 1, 2, 3, 4)
 LAYOUTS = {"BPHS, 4 tables": (4, 1), "BPHS, 10 tables": (5, 2)}

@@ -1,9 +1,9 @@
 """Figure 6(a): precision and recall of the Hamming distance against the exact cosine.
 
-Random pairs of documents, as in the paper.  P(h) is the share of the pairs within distance h whose
-exact cosine is .9 or more, R(h) the share of the pairs of cosine .9 or more that are within
-distance h.  Beside them stand the same two curves for the similarity that a database estimates from
-stored weights, at the threshold s instead of the distance h.
+Pairs of documents are drawn at random, as in the paper.  P(h) is the share of the pairs within
+distance h whose exact cosine is .9 or more.  R(h) is the share of the pairs of cosine .9 or more
+that are within distance h.  The same curves are drawn for the similarity that a database estimates
+from stored weights, with the threshold s instead of the distance h.
 """
 
 import numpy as np
@@ -64,7 +64,7 @@ def run(world: World) -> Section:
 
 
 def curves(counts: npt.NDArray[np.int64]) -> tuple[F64, F64]:
-    """Return precision and recall when all up to each place are taken: two float64[k]."""
+    """Return precision and recall of all pairs up to each place: two float64[k]."""
     wrong, right = np.cumsum(counts, axis=1)
     precision = right / np.maximum(wrong + right, 1)
     return precision, right / max(right[-1], 1)

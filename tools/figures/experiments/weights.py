@@ -1,9 +1,9 @@
 """Figure 1: the distribution of the weights W and of their differences Y.
 
 W_1(u) is the first weight of a document, over all documents; Y is the difference of the first
-weights of two documents drawn at random.  A TF-IDF weight is divided by the number of words of the
-document (the sum of all its TF-IDF weights stands for it), as the paper's normalised TF-IDF is; the
-same distribution with weights of length 1 is drawn beside it.
+weights of two documents drawn at random.  As in the paper's normalised TF-IDF, a TF-IDF weight is
+divided by the number of words of the document, for which the sum of all its TF-IDF weights stands.
+The distribution with weights of length 1 is drawn next to it.
 """
 
 import numpy as np
