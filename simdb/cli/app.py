@@ -43,9 +43,8 @@ PROGRAM = "simdb"
 # The shell sets this variable when it asks the program for completions.
 VARIABLE = "_SIMDB_COMPLETE"
 DETECTED = "auto"
-# For each shell: the folder of completions, as a variable and a path in the home folder, and the
-# file in it.  Then its start file, likewise, with a line for it, if the shell needs that to look
-# into the folder.
+# For each shell: variable and usual path of the folder of completions, and the file in it.  Then
+# variable and name of the start file, and a line for it if the shell does not search the folder.
 DATA = ("XDG_DATA_HOME", ".local/share")
 SHELLS = {
     "bash": (*DATA, "bash-completion/completions/simdb", "", ".bashrc", '[ -r "{0}" ] && . "{0}"'),

@@ -232,7 +232,7 @@ class Origins:
 
     @contextmanager
     def _opened(self, file: _File) -> Iterator[int]:
-        """Yield the descriptor of a file; open the file for this time if it is not open."""
+        """Yield the descriptor of a file; open the file temporarily if it is not open."""
         descriptor = file.descriptor
         is_own = descriptor is None
         try:

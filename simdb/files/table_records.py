@@ -332,7 +332,7 @@ class TableBlocks:
         self.rest: Iterator[bytes] = iter(())
 
     def __iter__(self) -> Iterator[tuple[int, bytes, I64 | None]]:
-        """Yield the start, the bytes and the quotes of each block; None if a text is not closed.
+        """Yield start, bytes and quotes of each block; quotes are None if a text is not closed.
 
         If a row is longer than a document may be, stop and leave it and later bytes to `rest`.
         """

@@ -8,7 +8,7 @@ WORDS = (
     + ["\u0434\u043e\u043c", "\u0645\u062f\u0631\u0633\u0629", "\u0928\u092e", "stra\u00dfe"]
     + ["\u6570", "\u636e", "\u30ab"]
 )
-LEAST_WORDS = 5  # of an item
+LEAST_WORDS = 5  # words of an item
 
 
 @st.composite

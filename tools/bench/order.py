@@ -86,7 +86,7 @@ def logistic(learnt: list[Questions], asked: Questions, is_full: bool) -> F64:
 
 
 def costs_of(chances: F64) -> F64:
-    """Return the costs of the bits of each header; equal ones in an order by chance."""
+    """Return the costs of the bits of each header; equal costs are in random order."""
     likely = np.clip(chances, 1e-9, 0.4999)
     costs = np.log((1 - likely) / likely) + np.random.default_rng(0).random(likely.shape) * 1e-6
     return np.concatenate([costs[:, start : start + HEADER] for start in STARTS])

@@ -147,7 +147,7 @@ def renewed(whole: str, sections: Sequence[Section], words: str) -> str:
 
 
 def _counted(whole: str) -> str:
-    """Say before the table how many of its verdicts agree."""
+    """Write the number of agreeing verdicts before the table."""
     counts = {name: whole.count(f"| **{name}** |") for name in (AGREES, PARTLY, DIFFERS)}
     told = (
         f"Of {sum(counts.values())} claims, {counts[AGREES]} agree, {counts[PARTLY]} agree in part"

@@ -110,7 +110,7 @@ def add_if_new(target, model, draw):
     if not draw.count:
         ask["recall"] = 1.0
     now, is_single = draw.tick(), len(ids) == 1 and draw.chance.random() < 0.7
-    is_single &= not model.options.texts  # whose texts decide
+    is_single &= not model.options.texts  # texts, if stored, decide
 
     def call():
         if is_single:

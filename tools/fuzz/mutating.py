@@ -21,7 +21,7 @@ def run(case):
 
 
 def damaged(chance, seeds):
-    """Draw a seed with some places overwritten, removed or inserted into, or any bytes at all."""
+    """Draw a seed with some bytes overwritten, removed or inserted, or any bytes at all."""
     is_any = chance.random() < 0.3
     data = bytearray(chance.randbytes(chance.randrange(300)) if is_any else chance.choice(seeds))
     for _ in range(chance.randint(0, 4)):

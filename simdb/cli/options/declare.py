@@ -95,7 +95,7 @@ class Command(click.Command):
             raise click.UsageError(message, ctx) from None
 
     def get_help(self, ctx: click.Context) -> str:
-        """Return the help; no line ends inside an option."""
+        """Return the help, without line breaks inside options."""
         return super().get_help(ctx).replace(NO_BREAK, "-")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -100,7 +100,7 @@ class Intake:
         self._hashes = None if bits is None else sketching.HashSketcher(bits)
 
     def begin(self) -> None:
-        """Read up to the first document with a text; `batches` yields what was read again.
+        """Read up to the first document with a text; `batches` yields these documents, too.
 
         Raises InputError if there is none, because all input was skipped.
         """
@@ -214,7 +214,7 @@ class Intake:
     def _found_some(self) -> Iterator[files.Batch]:
         """Yield batches, and report problems.
 
-        If hashes are expected, this also reports each document before the first hash.
+        If hashes are expected, documents that are none are problems up to the first hash.
         """
         for each in self._found:
             if isinstance(each, files.InputProblem):
