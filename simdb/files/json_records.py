@@ -165,16 +165,15 @@ class FileRange(NamedTuple):
     start: int
     stop: int
 
-    def read(self) -> tuple[bytes, OSError | None]:
-        """Return whole lines, and the error that prevented reading the rest, or None.
-
-        A file that has become shorter just ends earlier.
-        """
+    def read(self) -> tuple[bytes, Exception | None]:
+        """Return whole lines, and the error that prevented reading the rest, or None."""
         content, failure, size = b"", None, self.stop - self.start
         try:
             while more := os.pread(self.descriptor, size - len(content), self.start + len(content)):
                 content += more
-        except OSError as error:
+            if len(content) < size:
+                raise InputError("it became shorter while it was read; read it again unchanged")
+        except CONTENT_ERRORS as error:
             failure, content = error, content[: content.rfind(LINE_FEED) + 1]
         return content if failure or content.endswith(LINE_FEED) else content + LINE_FEED, failure
 
@@ -183,19 +182,17 @@ def file_blocks(stream: io.BufferedReader, least: int) -> Iterator[tuple[int, by
     """Yield the blocks of a plain file like `blocks`, but unread, from the stream's position.
 
     Only the ends of lines are looked up, so that the thread that hands out blocks spends no time
-    reading.  From a line that is too long for a document, the blocks are read here.
+    reading.  The blocks from a line on that is too long for a document are read here, and what
+    follows the known size of the file.
     """
     descriptor, start, counted = stream.fileno(), stream.tell(), stream.raw.tell()
     size = os.fstat(descriptor).st_size
-    while start < size:
-        stop = _line_end(descriptor, start + least - 1, size)
-        if stop is None:
-            stream.seek(start)
-            yield from blocks(stream.read1, least, PIECE_BYTES, start=start)
-            return
+    while start < size and (stop := _line_end(descriptor, start + least - 1, size)):
         AMOUNT.add(max(stop - max(start, counted), 0))
         yield start, FileRange(descriptor, start, stop)
         start = stop
+    stream.seek(start)
+    yield from blocks(stream.read1, least, PIECE_BYTES, start=start)
 
 
 def _line_end(descriptor: int, at: int, size: int) -> int | None:
@@ -352,7 +349,7 @@ class BlockReader:
                 if failure is not None:
                     raise failure
 
-    def _parsed(self, block: tuple[Any, ...]) -> tuple[int, int, int, list[Part], OSError | None]:
+    def _parsed(self, block: tuple[Any, ...]) -> tuple[int, int, int, list[Part], Exception | None]:
         """Return a block's start, size, checksum, parts and failure; several threads call this.
 
         A block that is longer than a document may be has only one part.

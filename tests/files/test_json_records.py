@@ -327,9 +327,33 @@ def test_a_failure_in_a_file_is_a_problem_after_the_lines_before_it(monkeypatch,
     assert "Input/output error" in problem.reason
 
 
-def test_a_file_that_became_shorter_ends_where_it_ends():
-    with written(b"one\ntwo\nthree") as file:
-        assert FileRange(file.fileno(), 4, 1000).read() == (b"two\nthree\n", None)
+def test_a_file_that_became_shorter_is_no_whole_file(tmp_path, monkeypatch):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"text": "one"}\n' * 100)
+    monkeypatch.setattr(memory, "BLOCK_BYTES", 100)
+    found = read_sources([str(path)], SourceOptions(threads=1))
+    first = next(found)
+
+    os.truncate(path, 1000)
+    *batches, problem = found
+
+    assert len(first) + sum(map(len, batches)) == 1000 // 16
+    assert problem.reason == "it became shorter while it was read; read it again unchanged"
+
+
+def test_what_follows_the_known_size_of_a_file_is_read(tmp_path):
+    """Files of /proc have the size 0."""
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"text": "one"}\n')
+    with io.BufferedReader(CountedFile(str(path))) as stream, open(path, "ab") as more:
+        every = json_records.file_blocks(stream, 1000)
+        first = next(every)
+        more.write(b'{"text": "two"}\n')
+        more.flush()
+
+        assert first == (0, FileRange(stream.fileno(), 0, 16))
+        assert list(every) == [(16, b'{"text": "two"}\n')]
+    assert list(read_sources(["/proc/self/comm"], SourceOptions(format="jsonl")))
 
 
 def documents(found):
