@@ -45,6 +45,12 @@ def test_a_foreign_argument_is_answered_with_our_word(call, word, own, short_wai
         call({word: 0.9})
 
 
+@pytest.mark.parametrize("word", ["replace", "representative", "n_results"])
+def test_a_verb_is_not_answered_with_an_argument_that_it_does_not_have(word):
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{word}'$"):
+        simdb.decontaminate(["a"], against=["b"], **{word: 1})
+
+
 def test_a_foreign_method_is_answered_with_ours(short_waits):
     result, database = simdb.deduplicate(["a text", "a text"]), simdb.open(None)
     clean = simdb.decontaminate(["a text"], against=["a test of seven words is here"])

@@ -7,7 +7,7 @@ first such mistake.
 
 from collections.abc import Callable
 from functools import cache, wraps
-from inspect import isfunction, unwrap
+from inspect import isfunction, signature, unwrap
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -85,6 +85,9 @@ def _answer(verb: Callable[..., Any], given: dict[str, Any], error: TypeError) -
         own = own_word(f"{name}.{word}") or own_word(word)
         if name == "open":
             own = _within_options(word, own)
+        argument, sign, value = own.partition("=")
+        if sign and "(" not in value and argument not in signature(verb).parameters:
+            continue  # the verb has no such argument either
         if own and str(error).endswith(f"{name}() got an unexpected keyword argument {word!r}"):
             return f"{shown}() has no argument {word!r}; use {own}"
     return None
