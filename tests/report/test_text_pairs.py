@@ -72,6 +72,17 @@ def test_the_page_is_bounded_and_says_how_many_are_omitted(monkeypatch):
     assert parsed.texts["dd"] == ["10", "6", "4", "3"]
 
 
+def test_code_is_shown_in_letters_of_one_width():
+    code = "def f(x):\n    return x"
+    pairs = [TextPair("a", "b", code, "def f(x): return x", 1.0)]
+
+    parsed = assert_whole(render_removed(2, 1, "", pairs), script=True)
+
+    kinds = [dict(each).get("class", "") for each in parsed.all("p")]
+    shown = [kind for kind in kinds if kind.startswith("text")]
+    assert shown == ["text lines", "text"]
+
+
 def test_each_side_marks_its_own_words_and_an_unknown_text_is_named():
     pairs = [
         TextPair("a", "b", "one two three", "one two four", 0.8),
