@@ -41,7 +41,7 @@ source) and the experiments of simdb's other sources, repeated on real text. `ma
 this page and its pictures, and `build/figures/RESULTS.md` with every rule, reason and table.
 
 The rules are in `tools/figures/experiments/`, written before the first run. Changed later: stored
-weights are also judged at 50 %; equal bits against 1 - angle / pi leaves out pairs chosen by their
+weights are also judged at 50 %; equal bits against 1 - angle / pi excludes pairs chosen by their
 bits (with them it failed); Table 2 and Figure 9 became stricter; the sizes of batches, of Figure 7
 and of the blog are new. Equation (20), batches against single queries and evenly spaced
 permutations were added when other figures were known.
