@@ -2,8 +2,8 @@
 
     python clean_jsonl.py articles.jsonl clean.jsonl
 
-The texts decide: two records are duplicates if the exact Jaccard similarity of their sequences of
-three words is at least 0.8.  The longest record of each group survives.
+Two records are duplicates if the exact Jaccard similarity of their sequences of three words is at
+least 0.8.  The longest record of each group survives.
 """
 
 import json
