@@ -21,7 +21,7 @@ def variants() -> list[str]:
     """Return the names of the variants this processor can run, from "scalar" to the fastest."""
 
 def select(variant: str) -> str:
-    """Use `variant` from now on; return the name of the variant used before.
+    """Switch to `variant`; return the name of the variant used before.
 
     Raises ValueError for a variant that this processor cannot run.
     """

@@ -31,7 +31,7 @@ LeftOut = U8 | tuple[U8 | None, U64, U64] | None
 Judging = tuple[U64, U8]
 
 # One run in one table.  A table of keys: keys, ordinals, directory.  A table of headers: tags,
-# ordinals, directory, first ordinal, and the fingerprints from that ordinal on.
+# ordinals, directory, first ordinal, and the fingerprints starting at that ordinal.
 KeyTable = tuple[U64, U32, U32]
 HeaderTable = tuple[U16, U32, U32, int, Sequence[U64]]
 
@@ -44,7 +44,7 @@ def variants() -> list[str]:
     """Return the names of the variants this processor can run, from "scalar" to the fastest."""
 
 def select(variant: str) -> str:
-    """Use `variant` from now on; return the name of the variant used before.
+    """Switch to `variant`; return the name of the variant used before.
 
     Raises ValueError for a variant that this processor cannot run.
     """
@@ -107,8 +107,8 @@ class Tables:
         2**header_bits + 1 entries, with header_bits from 0 to 32.
 
         A table of headers has tags, ordinals, a directory, the first ordinal of the run and the
-        fingerprints (not permuted) from that ordinal on.  A tag is the 16 bits of a key after its
-        header.  The fingerprints are a list of arrays; all but the last have the same length, a
+        fingerprints (not permuted) starting at that ordinal.  A tag is the 16 bits of a key after
+        its header.  The fingerprints are a list of arrays; all but the last have the same length, a
         power of two.  An entry whose ordinal has no fingerprint is never returned.  `scan`,
         `nearest` and `lookup_bands` need keys, and raise ValueError for a table of headers.
 
@@ -209,7 +209,7 @@ class Tables:
 
         If `theta` is None, the sets are the first `cap` in the order of `FlipSets`: the empty set,
         then sets of at most `distance` bits, the cheapest first.  Bits of equal cost are ranked
-        from the highest bit of the key on.
+        starting at the highest bit of the key.
 
         Each match is returned once, in the order of `lookup`.  With `first`, the empty set and
         cheaper sets are probed before the rest.

@@ -25,7 +25,7 @@ def variants() -> list[str]:
     """Return the names of the variants this processor can run, from "scalar" to the fastest."""
 
 def select(variant: str) -> str:
-    """Use `variant` from now on; return the name of the variant used before.
+    """Switch to `variant`; return the name of the variant used before.
 
     Raises ValueError for a variant that this processor cannot run.
     """
@@ -253,7 +253,7 @@ def quantise_one(
 ) -> tuple[U64, U8, U8 | None, int]:
     """Return the results of `TextFingerprinter.sketch` for given weights; fast to call.
 
-    `weights`: float32[k]; if k is below `dimensions`, they are repeated from the first one on.
+    `weights`: float32[k]; if k is below `dimensions`, they are repeated, starting with the first.
     `dimensions`, `width`, `is_query`: see `TextFingerprinter`.
     `is_rounded`: whether weights may be from a packed vector; if so, that vector is returned.
 
@@ -531,7 +531,7 @@ def judge_leaks(
     `documents`, `items`, `pairs`, `bounds`: see `align`, with marked words.
     `seeds`: runs, see `align`; within a pair, in the order of document, then of item.
     `weights`: int64, the weight of each word of the items.
-    `least`: int64[p], the `covered` from which on a pair has passages.
+    `least`: int64[p], the least `covered` for which a pair has passages.
 
     A verdict has these fields; see `sketch/ngrams/leaks.h`.
 
@@ -649,7 +649,7 @@ def band_keys(minima: U8 | U32, *, bands: int, rows: int, bits: int = 8) -> U64:
 
     `bits`: 8, 2 or 1, the bits of a minimum in rows of bytes, packed as by `TextSigner`.
 
-    Band b has the minima m_0 .. m_(rows - 1) from b * rows on.  Its key is k_rows, where k_0 =
+    Band b has the minima m_0 .. m_(rows - 1), starting at b * rows.  Its key is k_rows, where k_0 =
     fmix64(b + 0x9E3779B97F4A7C15) and k_(j + 1) = fmix64(k_j xor m_j).
     """
 

@@ -11,7 +11,7 @@ def variants():
 
 
 def select(str variant not None):
-    """Use `variant` from now on; return the name of the variant used before."""
+    """Switch to `variant`; return the name of the variant used before."""
     global in_use
     names = variants()
     if variant not in names:

@@ -21,7 +21,7 @@
    constant. */
 #define MIX_SECOND_WORD 0x9E3779B97F4A7C15u
 
-/* Word k of a feature, from the third (k = 2) on, is made from the first word and k times that
+/* Word k of a feature, k = 2 (the third) or more, is made from the first word and k times that
    constant. */
 #define MIX_THIRD_WORD 0x3C6EF372FE94F82Au
 #define MIX_FOURTH_WORD 0xDAA66D2C7DDF743Fu

@@ -87,13 +87,13 @@ def test_the_order_is_that_of_a_double_loop_and_what_has_no_value_comes_last(see
         (["b", "n/a", "a"], 0),
     ],
 )
-@pytest.mark.filterwarnings("ignore:.* are no numbers")
+@pytest.mark.filterwarnings("ignore:.* are not numbers")
 def test_the_greatest_number_comes_before_all_words(values, first):
     assert order_of("max:n", values)[0] == first
 
 
 @over("rule", ["max:n", "min:n", lambda row: row])
-@pytest.mark.filterwarnings("ignore:.* are no numbers")
+@pytest.mark.filterwarnings("ignore:.* are not numbers")
 def test_one_odd_value_moves_no_other_document(rule):
     random = Random(7)
     values = [random.choice([3, "10", 2.5, "9", "1e2", 2**70, str(2**70 + 1)]) for _ in range(40)]
@@ -115,9 +115,9 @@ def test_a_note_counts_the_values_that_are_no_numbers_where_others_are():
         )  # fmt: skip
 
     assert notes == [
-        "2 of 4 values of 'n' are no numbers, such as 'x'; they come after all numbers"
+        "2 of 4 values of 'n' are not numbers, such as 'x'; they come after all numbers"
     ]
-    with pytest.warns(RuntimeWarning, match="1 of 2 values of 'n' are no numbers, such as 'x'"):
+    with pytest.warns(RuntimeWarning, match="1 of 2 values of 'n' are not numbers, such as 'x'"):
         order_of("max:n", [1, "x"])
 
 
@@ -195,7 +195,7 @@ def by_command(rows, rule, folder):
 
 
 @pytest.mark.parametrize("rule", ["max:score", "min:score"])
-@pytest.mark.filterwarnings("ignore:.* are no numbers")
+@pytest.mark.filterwarnings("ignore:.* are not numbers")
 def test_every_front_end_keeps_the_same_documents_of_the_same_groups(rule, tmp_path, monkeypatch):
     monkeypatch.setattr("simdb.database.clusters.find.BATCH_TEXTS", 7)
     rows = rows_of(len(rule))

@@ -141,7 +141,7 @@ def _reported() -> Iterator[None]:
     except MemoryError:
         raise Exit(_report(NO_MEMORY, render.DATABASE_ERROR)) from None
     except AssertionError:
-        # A bug of simdb, such as a lost record, must not look like skipped input, code 1.
+        # A bug in simdb, such as a lost record, must not look like skipped input, code 1.
         sys.excepthook(*sys.exc_info())
         raise Exit(render.DATABASE_ERROR) from None
 

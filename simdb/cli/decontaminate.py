@@ -31,7 +31,7 @@ class LeakOptions:
 
     @property
     def action(self) -> str:
-        """The action on documents with an item; OptionError if several are given."""
+        """The action on documents with an item; raise OptionError if several are given."""
         given = {jobs.DROP: self.drop, jobs.CUT: self.cut, jobs.MARK: self.mark}
         names = [name for name, is_given in given.items() if is_given]
         if len(names) > 1:
@@ -125,7 +125,10 @@ def _job(
     on_null: NullName | None,
     staying: files.Staying,
 ) -> DecontaminateJob:
-    """Return the job; OptionError for an output or an action that does not fit the sources."""
+    """Return the job.
+
+    Raises OptionError for an output or an action that does not fit the sources.
+    """
     own = inputs.reading()
     core.fields.checked_field("--text-field", own.text_field, "--cut" * (action == jobs.CUT))
     documents = [source for source in sources if not files.holds_records(source, own)]

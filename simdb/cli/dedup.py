@@ -127,7 +127,7 @@ class DuplicateOptions(option_groups.SearchOptions):
     min_words: Positive | None = None
 
     def question(self, *, has_hashes: bool) -> jobs.DedupQuestion:
-        """Return which documents match and how to compare them; OptionError for wrong values.
+        """Return which documents match and how to compare them; raise OptionError for wrong values.
 
         `has_hashes`: the documents are hashes, so there are no texts to verify matches.
         """
@@ -185,7 +185,7 @@ class ResultOptions:
         return {"--output": self.output, "--groups": self.groups, "--report": self.report}
 
     def check(self, unit: str) -> files.Format | None:
-        """Return the format of --groups; OptionError for a file that cannot be written."""
+        """Return the format of --groups; raise OptionError for a file that cannot be written."""
         if self.groups == files.STANDARD_OUTPUT:
             raise OptionError("--groups names a file; without it, the groups are printed")
         if self.report == files.STANDARD_OUTPUT:
@@ -203,7 +203,7 @@ class ResultOptions:
         return texts.beginnings_of(max(held) if db is not None and held else None)
 
     def columns(self, given: GivenRun, *, has_database: bool) -> tuple[tuple[str, ...], ...]:
-        """Return the columns of the rows for people, and of a table of --groups.
+        """Return the columns of the printed rows and of a --groups table.
 
         The table has one row per duplicate.
         """

@@ -88,8 +88,9 @@ class LookupOutputs:
         """
         if nearest is not None and (self.new, self.found) != (None, None):
             raise simdb.OptionError(
-                "--new and --found write documents by whether they have a match, and --nearest"
-                " shows documents whether they match or not; leave out one of the two"
+                "--new and --found write documents by whether they have a match, but --nearest"
+                " shows documents whether they match or not; leave out --nearest, or --new and"
+                " --found"
             )
         return None if self.output is None else files.output_format(self.output, "--output")
 
@@ -176,7 +177,10 @@ class LookupSplit:
             self._found.add(is_found)
 
     def write(self, intake: Intake) -> None:
-        """Write all documents of an intake; InputError if a file was changed since it was read."""
+        """Write all documents of an intake.
+
+        Raises InputError if a file was changed since it was read.
+        """
         is_found = self._found.whole()
         for has_match, survivors in self._outputs.items():
             intake.spare(survivors)

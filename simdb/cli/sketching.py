@@ -80,7 +80,7 @@ def calibrate(
     """Learn from a sample how similar documents differ, so that queries need less searching."""
     if sum((sample is not None, bool(documents), noise is not None)) > 1:
         raise simdb.OptionError(
-            "calibrate takes one of --sample N, --documents SOURCE or --noise NUMBER, not both"
+            "calibrate takes only one of --sample N, --documents SOURCE and --noise NUMBER"
         )
     given_as = TextOptions(
         text_field=text_field, format=format, encoding=encoding, errors=errors, on_error=on_error

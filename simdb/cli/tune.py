@@ -110,7 +110,7 @@ def tune(
 def _read(intake: Intake, wanted: Collection[str], seed: int) -> tuple[list[str], dict[str, str]]:
     """Read all documents; return up to `FITTED_TEXTS` random texts, and texts of `wanted` ids."""
     drawn, named = sketching.DrawnTexts(sketching.FITTED_TEXTS, seed), {}
-    # The sketch decides only about a hint on mark-up, which this command gives in its own words.
+    # The sketch is only for a hint on mark-up, which this command gives in its own words.
     for batch in intake.batches(simdb.Simhash(markup="html")):
         drawn.add(batch.ids, batch.texts)
         for at, id in enumerate(batch.ids if wanted else ()):
@@ -122,7 +122,7 @@ def _read(intake: Intake, wanted: Collection[str], seed: int) -> tuple[list[str]
 def _texts_of(
     judged: Sequence[JudgedPair], named: dict[str, str], path: str
 ) -> list[tuple[str, str]]:
-    """Return the texts of judged pairs; InputError for an id without a document."""
+    """Return the texts of judged pairs; raise InputError for an id without a document."""
     missing = sorted({id for pair in judged for id in pair[:2]} - named.keys())
     if missing:
         raise InputError(

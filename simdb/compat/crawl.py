@@ -70,7 +70,7 @@ class Crawl:
             _set_running(transaction, [*sorted(self._broken), self._name])
 
     def decide(self, pages: Sequence[Page]) -> list[Verdict | InputError]:
-        """Decide about pages in their order, and store the pages to pass on in one commit.
+        """Decide in order which pages are passed on, and store these in one commit.
 
         Consecutive pages with new ids are decided together.  A page that cannot be stored, such as
         one with an invalid id, gets an error instead of a verdict.
@@ -97,7 +97,7 @@ class Crawl:
     def _claimed_all(
         self, transaction: WriteTransaction, pages: list[Page]
     ) -> list[Verdict | InputError]:
-        """Decide about pages whose ids are not stored."""
+        """Decide which pages with ids not yet stored are passed on."""
         try:
             claims = transaction.add_many_if_new(
                 [page.id for page in pages], [page.text for page in pages],

@@ -125,9 +125,9 @@ class _Notes:
     def nearest(self, text: Note, k: Limit = 5) -> Row:
         """Find the stored notes whose words are most similar to this text, at any similarity.
 
-        Use it to recall what is known: nearest(text="where does the user live").  Words decide, not
-        meanings.  Returns {"notes": [...]} with id, similarity from 0 to 1, text and metadata, the
-        most similar first.
+        Use it to recall what is known: nearest(text="where does the user live").  It compares
+        words, not meanings.  Returns {"notes": [...]} with id, similarity from 0 to 1, text and
+        metadata, the most similar first.
         """
         with self._database.read() as state:
             return {"notes": _shown(state, self._near(state, text, k))}

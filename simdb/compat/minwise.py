@@ -251,7 +251,10 @@ class MinHash:
 
 
 def fitting(values: Any, scheme: str, name: str, most: int | None = None) -> Values:
-    """Return whole numbers as an array of the scheme's type; InputError if one does not fit."""
+    """Return whole numbers as an array of the scheme's type.
+
+    Raises InputError if one does not fit.
+    """
     given = np.asarray(values, None if isinstance(values, np.ndarray) else object)
     largest = min(most or LARGEST[scheme], np.iinfo(DTYPES[scheme]).max)
     is_whole = given.dtype.kind in "iu" or all(

@@ -166,7 +166,7 @@ def _pieces(numbers: U64, starts: Bools) -> Iterator[U8]:
 
 
 def read_numbers(stream: BinaryIO) -> Iterator[U64]:
-    """Yield the numbers of a text in order, in arrays; InputError for an invalid line.
+    """Yield the numbers of a text in order, in arrays; raise InputError for an invalid line.
 
     A line holds a whole number below 2**64 in digits, and possibly spaces around it.  With a minus
     sign it is the number with the same 64 bits in two's complement, like C's strtoull.  Blank lines

@@ -76,7 +76,7 @@ class RowForm:
 
     @MadeOnce
     def options(self) -> Options:
-        """Options of a database of this form; OptionError if no database can have it."""
+        """Options of a database of this form; raise OptionError if no database can have it."""
         return new_options((self.bands, self.rows), self.scheme, self.seed)
 
     @MadeOnce
@@ -150,7 +150,7 @@ def form_of(options: Options, length: int | None) -> RowForm | None:
 
 
 def kind_of(minhash: Any) -> tuple[str, int]:
-    """Return the scheme and the seed of a MinHash; InputError for any other object."""
+    """Return the scheme and the seed of a MinHash; raise InputError for any other object."""
     values = getattr(minhash, "hashvalues", None)
     seed = getattr(minhash, "seed", None)
     if not isinstance(values, np.ndarray) or seed is None:
@@ -195,7 +195,7 @@ def chosen_bands(
     weights: tuple[float, float] | None,
     params: tuple[int, int] | None,
 ) -> tuple[int, int]:
-    """Return the b and r that datasketch chooses; OptionError for invalid arguments."""
+    """Return the b and r that datasketch chooses; raise OptionError for invalid arguments."""
     threshold = USUAL_THRESHOLD if threshold is None else threshold
     if not 0 <= threshold <= 1:
         raise OptionError(f"threshold must be from 0 to 1, got {threshold!r}")
@@ -300,7 +300,7 @@ class WrittenKeys:
     """The keys of an index at a path, all stored in the database."""
 
     def encode(self, key: Any) -> Id:
-        """Return the id of a key; InputError for a type that is not stored."""
+        """Return the id of a key; raise InputError for a type that is not stored."""
         plain = _plain(key)
         return MARK + repr(_written(key)).encode() if plain is None else plain
 
@@ -382,7 +382,7 @@ def _plain(key: Any) -> Id | None:
 
 
 def _written(key: Any, depth: int = 0) -> Any:
-    """Return a key of plain types equal to `key`; InputError for other types."""
+    """Return a key of plain types equal to `key`; raise InputError for other types."""
     if isinstance(key, tuple) and depth < NESTED_MOST:
         return tuple(_written(each, depth + 1) for each in key)
     if isinstance(key, int | float | np.integer) and math.isfinite(key):

@@ -68,7 +68,7 @@ class DatabaseRows:
                     )
 
     def delete(self, ids: Collection[Id]) -> None:
-        """Delete the rows of ids in one commit; NotFoundError if one does not exist."""
+        """Delete the rows of ids in one commit; raise NotFoundError if one does not exist."""
         if self.database.delete_many(list(ids)) != len(ids):
             raise NotFoundError("a key is not in the index")
 
@@ -135,7 +135,7 @@ class TemporaryRows:
 
     @property
     def database(self) -> Database:
-        """The database with all rows; OptionError if no database can have this form."""
+        """The database with all rows; raise OptionError if no database can have this form."""
         with self._lock:
             self._check_open()
             if not self.form.fits_database:
@@ -143,7 +143,7 @@ class TemporaryRows:
             return self._settle().database
 
     def write(self, new: Rows, replacing: Rows) -> None:
-        """Insert new rows, and replace others; ExistsError if a new id exists."""
+        """Insert new rows, and replace others; raise ExistsError if a new id exists."""
         with self._lock:
             self._check_open()
             for id in new:
@@ -162,7 +162,7 @@ class TemporaryRows:
             self.write({} if is_replacing else part, part if is_replacing else {})
 
     def delete(self, ids: Collection[Id]) -> None:
-        """Delete the rows of ids; NotFoundError if one does not exist."""
+        """Delete the rows of ids; raise NotFoundError if one does not exist."""
         with self._lock:
             self._check_open()
             settled = [id for id in ids if id not in self._newest]

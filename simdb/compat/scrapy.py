@@ -64,7 +64,7 @@ class NearDuplicatePipeline:
     """
 
     def __init__(self, crawler: Any) -> None:
-        """Read the settings of a crawler; OptionError without `SIMDB_PATH`."""
+        """Read the settings of a crawler; raise OptionError without `SIMDB_PATH`."""
         settings = crawler.settings
         if not settings.get(PATH):
             raise OptionError(f"{PATH} must name the directory of the database in the settings")
@@ -136,7 +136,7 @@ class NearDuplicatePipeline:
         return Page(id, text)
 
     def _commit(self) -> None:
-        """Decide about the waiting items, unless a commit is in progress."""
+        """Decide which waiting items are passed on, unless a commit is in progress."""
         if self._is_committing or not self._waiting:
             return
         group, self._waiting = self._waiting[: self._limit], self._waiting[self._limit :]

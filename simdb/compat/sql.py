@@ -108,7 +108,10 @@ class _Functions:
         return zip(NAMES, (2, 2, -1), made, strict=True)
 
     def distances(self, left: Any, right: Any) -> Array:
-        """Return the number of differing bits in each pair of documents; ClosedError if closed."""
+        """Return the number of differing bits in each pair of documents.
+
+        Raises ClosedError if the database is closed.
+        """
         options = self._database.options
         if options.is_minhash:
             raise OptionError(f"{DISTANCE} has no meaning for MinHash signatures; use {SIMILARITY}")
@@ -118,7 +121,7 @@ class _Functions:
         return np.asarray(np.bitwise_count(first ^ second).sum(axis=1))
 
     def similarities(self, left: Any, right: Any) -> Array:
-        """Return the exact similarity of each pair of texts; ClosedError if closed."""
+        """Return the exact similarity of each pair of texts; raise ClosedError if closed."""
         both, places = [all_texts(left), all_texts(right)], np.arange(len(left))
         are_columns = all(isinstance(side, arrow.TextColumn) for side in both)
         texts = arrow.joined(both) if are_columns else [*both[0], *both[1]]
@@ -153,7 +156,7 @@ class _Functions:
         found = self._database.query_many(asked, similarity=least, distance=most, threads=1)
         table = found.to_arrow(ids=self._ids)
         if len(table) and str(table["id"].type) != self._kind:
-            raise InputError(f"the id {found.ids[0]!r} is no {self.id_type}; use ids='text'")
+            raise InputError(f"the id {found.ids[0]!r} is not a {self.id_type}; use ids='text'")
         sizes = np.zeros(len(is_known), np.int64)
         sizes[is_known] = np.diff(found.offsets)
         offsets = pyarrow.array(offsets_of(sizes), pyarrow.int32())

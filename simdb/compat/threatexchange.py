@@ -107,7 +107,7 @@ class PDQDatabaseIndex(package.SignalTypeIndex[Any]):  # type: ignore[misc]
 
     @classmethod
     def deserialize(cls, fin: BinaryIO) -> "PDQDatabaseIndex":
-        """Open the directory that `serialize` named; NotFoundError if it is gone."""
+        """Open the directory that `serialize` named; raise NotFoundError if it is gone."""
         written = fin.read()
         if not written.startswith(SERIALIZED):
             raise InputError(f"{cls.__name__} did not write this; build() takes the entries")

@@ -20,8 +20,8 @@ from simdb.core.errors import InputError
 from simdb.core.values import dataclass, fields
 from simdb.core.vector_form import DIMENSIONS, has_features, signs_of, unpack, width
 
-# The ids of documents.  A database can hold ids of several types, so a type checker takes ids in
-# its answers for Any, unless the program names a type, as in
+# Document ids.  A database can hold ids of several types, so type checkers treat the ids that it
+# returns as Any, unless the program names a type, as in
 # `database: simdb.Database[str] = simdb.open(path)`.  Nothing is checked at run time.
 Id: TypeAlias = str | bytes | int
 if TYPE_CHECKING:
@@ -502,7 +502,7 @@ class Sketches:
 
 
 def column_of(batch: Any, name: str) -> Any:
-    """Return a column of an Arrow batch; InputError if it is missing."""
+    """Return a column of an Arrow batch; raise InputError if it is missing."""
     names = getattr(getattr(batch, "schema", None), "names", [])
     if name not in names:
         raise InputError(
@@ -545,7 +545,10 @@ def words_of(rows: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
 
 
 def checked_hashes(hashes: Any) -> npt.NDArray[Any]:
-    """Return hashes of 64 bits as uint64[n], others as uint8[n, b]; InputError for other arrays."""
+    """Return hashes of 64 bits as uint64[n], others as uint8[n, b].
+
+    Raises InputError for other arrays.
+    """
     if isinstance(hashes, np.ndarray):
         if hashes.dtype == np.uint64 and hashes.ndim == 1:
             return aligned(hashes, np.uint64)
@@ -559,7 +562,10 @@ def checked_hashes(hashes: Any) -> npt.NDArray[Any]:
 
 
 def checked_weights(weights: Any, dimensions: int) -> npt.NDArray[np.float32]:
-    """Return `weights` as float32; InputError unless they are finite, 64 to 256 a document."""
+    """Return `weights` as float32.
+
+    Raises InputError unless they are finite, with 64 to 256 for each document.
+    """
     try:
         array = aligned(weights, np.float32)
     except (TypeError, ValueError, OverflowError) as error:
@@ -576,7 +582,7 @@ def checked_weights(weights: Any, dimensions: int) -> npt.NDArray[np.float32]:
 
 
 def checked_vectors(vectors: Any, bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
-    """Return packed vectors of documents; InputError unless they fit the bits."""
+    """Return packed vectors of documents; raise InputError unless they fit the bits."""
     if not isinstance(vectors, np.ndarray) or vectors.dtype != np.uint8 or vectors.ndim != 2:
         raise InputError(
             f"vectors must be a uint8 array of two dimensions, got {describe(vectors)}"

@@ -63,7 +63,10 @@ def called(name: str, value: Any) -> None:
 
 
 def instance(name: str, value: Any, kind: type, example: str) -> None:
-    """Raise OptionError unless `value` is of the class `kind`; `example` makes one."""
+    """Raise OptionError unless `value` is an instance of `kind`.
+
+    `example`: an expression that makes one, for the message.
+    """
     if not isinstance(value, kind):
         raise OptionError(
             f"{name} must be a simdb.{kind.__name__}, such as {example}, got {shown(value)}"
@@ -118,7 +121,10 @@ def words(name: str, value: Any) -> tuple[str, ...]:
 
 
 def field_names(value: Any) -> tuple[str, ...]:
-    """Return names of fields as a tuple; OptionError unless they are distinct and at most 8."""
+    """Return names of fields as a tuple.
+
+    Raises OptionError unless they are distinct and at most 8.
+    """
     names = tuple(value) if isinstance(value, tuple | list) else (None,)
     is_named = all(isinstance(name, str) and name for name in names)
     if not is_named or len(names) > FIELDS_MAX or len(set(names)) < len(names):
@@ -130,7 +136,7 @@ def field_names(value: Any) -> tuple[str, ...]:
 
 
 def tag_weights(name: str, value: Any) -> tuple[str, ...]:
-    """Return the words TAG=WEIGHT, sorted; OptionError for another word or a repeated tag."""
+    """Return the words TAG=WEIGHT, sorted; raise OptionError for another word or a repeated tag."""
     given = words(name, value)
     found = [re.fullmatch(r"([a-z][a-z0-9-]{0,63})=([1-9][0-9]{0,2})", each) for each in given]
     tags = {each[1] for each in found if each is not None}
@@ -182,7 +188,7 @@ def expecting(what: str) -> Iterator[None]:
     except Error:
         raise
     except (TypeError, ValueError, LookupError, AttributeError, OverflowError) as error:
-        raise CorruptError(f"{what} is not the object that it should be: {error}") from error
+        raise CorruptError(f"{what} is malformed: {error}") from error
 
 
 def a_map(stored: Any) -> Mapping[str, Any]:

@@ -64,7 +64,7 @@ class Clusters(RowSequence[Cluster[IdT]]):
     ids : ndarray
         Ids of the members of all clusters, object[k].
     verification : Verification or None
-        The counts of pairs that texts have decided, with verify="exact".
+        The counts of pairs whose texts were compared, with verify="exact".
     measure : {"jaccard", "cosine"} or None
         The measure of the similarity by which documents match; None for hashes.
     """

@@ -40,7 +40,7 @@ def compressed(content: bytes) -> bytes:
 
 
 def decompressed(content: bytes, size: int) -> bytes:
-    """Decompress a block of `size` bytes, taking no more memory; ValueError if it is damaged.
+    """Decompress a block of `size` bytes, taking no more memory; raise ValueError if it is damaged.
 
     Raises OptionError if Zstandard is needed and not installed.
     """

@@ -504,7 +504,7 @@ def guessed(content: bytes) -> str:
 
 
 def encoding_of(content: bytes) -> str:
-    """Return the encoding of text, or of its first bytes; InputError for binary content.
+    """Return the encoding of text, or of its first bytes; raise InputError for binary content.
 
     Valid UTF-8 and UTF-8 with some damage are UTF-8.
     """

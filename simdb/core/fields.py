@@ -138,7 +138,7 @@ def field_named(name: FieldName) -> Field:
 
 
 def checked_field(argument: str, name: object, changed_by: str = "") -> FieldName:
-    """Return an argument that names a field; OptionError for another object.
+    """Return an argument that names a field; raise OptionError for another object.
 
     `changed_by`: the option that changes texts of the field, which then may not join several.
     """

@@ -39,7 +39,7 @@ def answering(verb: Verb) -> Verb:
     TypeErrors then name a verb without its class, which users may not know.
     """
     if isinstance(verb, type):
-        # A constructor that is compiled when it is first used is no function before.
+        # A constructor that is compiled on first use is not a function until then.
         for name, method in [*vars(verb).items(), (INIT, getattr(verb, INIT))]:
             if not isfunction(method) or (name[0] == "_" and name != INIT):
                 continue

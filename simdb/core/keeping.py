@@ -88,7 +88,10 @@ def parse(rule: object, name: str = "keep") -> KeepRule:
 
 
 def needs_metadata(rule: object) -> bool:
-    """Return whether a rule of `find_clusters` compares metadata; OptionError if it is invalid."""
+    """Return whether a rule of `find_clusters` compares metadata.
+
+    Raises OptionError if the rule is invalid.
+    """
     return parse(rule).kind in (*BY_FIELD, FUNCTION)
 
 
@@ -146,7 +149,8 @@ def _sorted(
     numbers: dict[int, Any] = {}
     words: dict[int, Any] = {}
     missing: list[int] = []
-    odd, other = -1, -1  # the first value that is not a number, and the first that is no text, too
+    # The first value that is not a number, and the first that is neither number nor text.
+    odd, other = -1, -1
     for at, value in enumerate(values):
         if is_missing(value):
             missing.append(at)
@@ -184,7 +188,7 @@ def _sorted(
         count = len(words) + sum(not isinstance(each, str) or bool(each.strip()) for each in told)
         note(
             f"{count:,} of {count + len(numbers):,} values of"
-            f" {repr(rule.field) if rule.field else 'keep='} are no numbers, such as"
+            f" {repr(rule.field) if rule.field else 'keep='} are not numbers, such as"
             f" {shown(values[odd])}; they come after all numbers"
         )
     order: list[int] = []

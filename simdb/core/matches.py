@@ -1,6 +1,6 @@
 """Matches: the documents that a query finds, and the pairs that match, as users get them.
 
-With verify="exact", a `Verification` counts the pairs that texts have decided.
+With verify="exact", a `Verification` counts the pairs whose texts were compared.
 """
 
 from collections.abc import Callable, Iterator
@@ -200,11 +200,11 @@ class Verification:
     least : float
         The least exact similarity of a match.
     judged : int
-        Number of pairs decided by their texts.
+        Number of pairs whose texts were compared.
     overruled : int
         Number of these pairs for which the estimate was wrong.
     unknown : int
-        Number of pairs decided by the estimate, since a text was missing.
+        Number of pairs for which the estimate counts, since a text was missing.
     """
 
     measure: str
@@ -229,7 +229,7 @@ class Matches(RowSequence[list[Match[IdT]]]):
     similarities : ndarray
         Estimated similarities, float32[k]; NaN if unknown.
     verification : Verification or None
-        The counts of pairs that texts have decided, with verify="exact".
+        The counts of pairs whose texts were compared, with verify="exact".
     containments : ndarray or None
         Containments, float64[k]; None without `contained=`.
     spans : list

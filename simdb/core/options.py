@@ -106,7 +106,7 @@ class Minhash(TextSketch):
     weighting : {"set", "bag", "tf", "tf-idf"}, default "set"
         How much a feature counts:
 
-        * "set": each distinct feature counts once; the similarity is Jaccard's.
+        * "set": each distinct feature counts once; the measure is the Jaccard similarity.
         * "bag": each further occurrence of a feature counts as a new feature.
         * "tf": a feature weighs the number of its occurrences; "tf-idf" multiplies that by its
           weight in `idf`.  The similarity is sum min / sum max of the weights, by consistent
@@ -213,7 +213,7 @@ class Minhash(TextSketch):
         Returns
         -------
         SimilarityScale
-            Jaccard's similarity, as signatures estimate it.
+            The Jaccard similarity, as signatures estimate it.
         """
         return scales.SIGNATURES
 
@@ -408,7 +408,7 @@ class Simhash(TextSketch):
         Returns
         -------
         SimilarityScale
-            Jaccard's similarity for texts whose features count once, with the default threshold
+            The Jaccard similarity for texts whose features count once, with the default threshold
             0.8.  The cosine for vectors and weighted features, with the default threshold 0.889, or
             0.909 for single words by "tf-idf".
         """
@@ -531,8 +531,8 @@ class Options:
         A `Simhash` makes a fingerprint of each document, and a `Minhash` a signature.  With `Bits`,
         documents are hashes.  `Simhash()` if not given.
     bytes : {32, 64, 128, 256}, optional
-        Bytes of a sketch, instead of `sketch`.  The best sketch of that size for texts by Jaccard's
-        similarity is a `Minhash` with `stored_bits=2` (docs/QUALITY.md).
+        Bytes of a sketch, instead of `sketch`.  The best sketch of that size for the Jaccard
+        similarity of texts is a `Minhash` with `stored_bits=2` (docs/QUALITY.md).
     blocks : int, optional
         Only with fingerprints and hashes: the number of blocks.  There is one sorted table for each
         of the C(`blocks`, `leading`) choices of leading blocks, at most 64.  A query within a
@@ -553,7 +553,7 @@ class Options:
         to 16, which find similar documents by their weights.  The default is 4 in a new database.
         A database of an older version has none until `compact` or `rebuild`.
     similarity : float, optional
-        Default least similarity of queries.  Texts have Jaccard's similarity of their sets of
+        Default least similarity of queries.  Texts have the Jaccard similarity of their sets of
         shingles (0.8 if not given).  Vectors, and texts whose features have weights, have the
         cosine (0.889); see `measure`.
     distance : int, optional
@@ -585,7 +585,7 @@ class Options:
         All documents must then be texts, and the sketch must cut words.
     features : bool, default False
         Whether the features of each document are stored, about 3 bytes a word (7 with weights).
-        Exact similarities then decide without `texts=`: in `add_if_new`, `add_many_if_new`,
+        Exact similarities are then used without `texts=`: in `add_if_new`, `add_many_if_new`,
         `find_all`, `find_clusters`, `compare` and `deduplicate(db=)`.  All documents must then be
         texts or lists of tokens.
     texts : bool, default False
@@ -606,8 +606,8 @@ class Options:
     Stored texts are read only on request: `get(id).text`, `match.text`, `texts_many`.  Documents
     that were not inserted as texts have none.
 
-    With stored texts, these decide exactly without `texts=`: `find_all`, `find_clusters`,
-    `compare`, `add_if_new`, `add_many_if_new`, `contained=`, keep="longest" and "shortest",
+    With stored texts, these are exact without `texts=`: `find_all`, `find_clusters`, `compare`,
+    `add_if_new`, `add_many_if_new`, `contained=`, keep="longest" and "shortest",
     `deduplicate(db=)`, `against=` and the report pages.  `query`, `first` and `nearest` still
     estimate; `nearest` is exact with `texts=db.texts_many`.  If `features` are stored as well,
     claims take half the time, and the database takes more room.
@@ -885,7 +885,7 @@ class Options:
 
 
 def sketch_of_bytes(size: int) -> Minhash:
-    """Return the best sketch of `size` bytes for texts; OptionError for any other size."""
+    """Return the best sketch of `size` bytes for texts; raise OptionError for any other size."""
     one_of("bytes", size, SKETCH_BYTES)
     bits = 2  # 1 bit hardly estimates better, but takes twice the minima and more tables
     return Minhash(permutations=size * 8 // bits, stored_bits=bits)
@@ -950,7 +950,7 @@ class Search:
         For "psm" and "multiprobe": the largest number of bits of a header.
     rotations : int, optional
         For "rotation": the number of orders, 1 to 64, in which all fingerprints are sorted and
-        neighbours compared.  If not given, the recall decides.
+        neighbours compared.  If not given, it is derived from the recall.
     memory_limit : int, optional
         Bytes for a batch of queries; see Notes.
 
@@ -980,7 +980,10 @@ DEFAULT_SEARCH = Search()
 
 
 def search_of(given: object, follows: tuple[str, ...] = SEARCH_NAMES) -> Search:
-    """Return the `search=` of a verb as a `Search`; OptionError unless the verb `follows` it."""
+    """Return the `search=` of a verb as a `Search`.
+
+    Raises OptionError unless the verb `follows` it.
+    """
     if given is None:
         return DEFAULT_SEARCH
     if isinstance(given, str):

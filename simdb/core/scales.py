@@ -1,8 +1,8 @@
 """Scales: the conversion between the similarities of users and the estimates of sketches.
 
-For texts, users see Jaccard's similarity of the sets of their features.  A fingerprint estimates
-the cosine c of these sets.  So a user sees c / (2 - c), and a user's threshold j means the cosine
-2 j / (1 + j).  This is exact for sets of equal size; otherwise the cosine is larger.  The
+For texts, users see the Jaccard similarity of their sets of features.  A fingerprint estimates the
+cosine c of these sets.  So a user sees `c / (2 - c)`, and a user's threshold j means the cosine
+`2 j / (1 + j)`.  This is exact for sets of equal size; otherwise the cosine is larger.  The
 conversion is monotonic, so it changes only the number that is shown.  The kernel, the planner and
 calibrations know cosines only.
 
@@ -27,7 +27,7 @@ class SimilarityScale:
 
     `measure`: "jaccard", "cosine", or None if documents have only a distance.  `usual`: the default
     threshold.  `is_rounded`: the kernel measures the cosine of rounded weights.  `is_converted`:
-    users see Jaccard's similarity instead of the cosine.
+    users see the Jaccard similarity instead of the cosine.
     """
 
     measure: MeasureName

@@ -34,7 +34,7 @@ class Skipped:
     __slots__ = ("_ids", "_known", "_note", "_reasons", "is_allowed")
 
     def __init__(self, on_error: OnError = RAISE) -> None:
-        """Begin without documents; OptionError unless `on_error` is a word or a function."""
+        """Begin without documents; raise OptionError unless `on_error` is a word or a function."""
         if not callable(on_error) and not is_one_of(on_error, (RAISE, SKIP)):
             raise OptionError(
                 "on_error must be 'raise', 'skip' or a function of row, id and reason, got"

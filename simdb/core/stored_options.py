@@ -1,7 +1,7 @@
 """Stored options: options and resources of a database, as they are stored, read and compared.
 
 The stored threshold is in the unit that the sketch estimates.  For a fingerprint that is the
-cosine, even if users see Jaccard's similarity, so a file means the same in every version.  The
+cosine, even if users see the Jaccard similarity, so a file means the same in every version.  The
 stored form also says that similarities are corrected for the rounding of weights, and how scripts
 without spaces are cut.  Files of versions before the first release lack both and are refused.
 

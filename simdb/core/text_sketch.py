@@ -74,7 +74,7 @@ class TokenHash:
 
     @classmethod
     def of(cls, given: Any) -> "TokenHash":
-        """Make it from a function or from a stored check; OptionError for anything else."""
+        """Make it from a function or from a stored check; raise OptionError for anything else."""
         if isinstance(given, cls):
             return given
         if isinstance(given, str) and CHECK.fullmatch(given):
@@ -89,7 +89,10 @@ class TokenHash:
         return cls(checks.pop(), given)
 
     def __call__(self, token: bytes) -> int:
-        """Return the hash of a token; OptionError without a function or for a wrong result."""
+        """Return the hash of a token.
+
+        Raises OptionError without a function or for a wrong result.
+        """
         if self.function is None:
             raise OptionError(
                 "fingerprints were made with a hash function of yours, which a database does not"

@@ -29,7 +29,7 @@ AHEAD = 2  # parts for each thread that are begun before the first result is awa
 PARTS = 2  # parts of a batch for each thread, since some parts take longer
 LEAST = 256  # documents of a part; fewer are not worth a thread
 TAKEN_SECONDS = 0.01  # of one wait for a reading thread that is no longer needed
-BEGUN = 32  # results of a stream that are made ahead
+BEGUN = 32  # results of each stream that are computed before it is read
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -69,11 +69,11 @@ _BOUND: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 def thread_count(threads: object = None) -> int:
-    """Return the number of threads that an argument `threads` asks for.
+    """Return the number of threads to use for an argument `threads`.
 
-    None means the number of `bounded`, or else of the environment variable SIMDB_THREADS, or else
-    all processors that this process may use.  Raises OptionError unless the number is whole, from 1
-    to 256.
+    None means the number set by `bounded`.  Without it, the number is that in the environment
+    variable SIMDB_THREADS, or else the number of processors that this process may use.  Raises
+    OptionError unless the number is an integer from 1 to 256.
     """
     if threads is not None:
         return whole("threads", threads, 1, THREADS_MAX)
@@ -342,7 +342,7 @@ class _PendingCall(Generic[Item, Result]):
             return
 
     def made(self) -> Result:
-        """Make the call here, unless a thread does, and return its result."""
+        """Make the call unless another thread has begun it, and return its result."""
         self.make()
         self.wait()
         return self.result()

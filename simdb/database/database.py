@@ -362,7 +362,7 @@ class Database(Writing[IdT]):
         drop_damaged : bool, default False
             Remove documents that are damaged in any part; the report lists their ids.
         polytopes : int, optional
-            Number of cross-polytope tables from now on; if not given, the number of `compact`.
+            New number of cross-polytope tables; if not given, the number of `compact`.
         threads : int, optional
             Number of threads; see `insert_many`.
 
@@ -507,13 +507,13 @@ class Database(Writing[IdT]):
         return self._handle.store
 
     def _opened(self) -> Store:
-        """Return the store; ClosedError if the database is closed."""
+        """Return the store; raise ClosedError if the database is closed."""
         if self.is_closed:
             raise closed(self._path)
         return self._store
 
     def _writable(self) -> Store:
-        """Return the store, to write to it; ReadOnlyError if it was opened for reading."""
+        """Return the store, to write to it; raise ReadOnlyError if it was opened for reading."""
         if not self.is_closed:
             if self._mode == "r":
                 raise ReadOnlyError(f"{self._path} was opened for reading; open it with mode 'w'")

@@ -413,7 +413,7 @@ def distance(
     Raises
     ------
     InputError
-        If the two have different sizes, or one is no hash.
+        If the two have different sizes, or one is not a hash.
 
     Examples
     --------
@@ -449,7 +449,7 @@ def similarity(
     Returns
     -------
     float
-        The similarity, 0 to 1.  A document without features has 0 with every document.
+        The similarity, 0 to 1.  A document without features has similarity 0 to every document.
 
     Raises
     ------
@@ -458,14 +458,14 @@ def similarity(
 
     Notes
     -----
-    For two texts or lists of tokens the result is exact: Jaccard's similarity of the sets of their
-    shingles, or the cosine if `sketch` weights its features.
+    For two texts or lists of tokens the result is exact.  It is the Jaccard similarity of their
+    sets of shingles, or the cosine if `sketch` weights its features.
 
-    For fingerprints it is the estimate of a database: Jaccard's similarity of texts, the cosine of
-    vectors and of weighted features (`Fingerprint.measure`).  If one of them is stored, so that its
-    weights are rounded, both are rounded.
+    For fingerprints it is the estimate of a database: the Jaccard similarity of texts, the cosine
+    of vectors and of weighted features (`Fingerprint.measure`).  A stored fingerprint has rounded
+    weights; if either is stored, both are rounded.
 
-    For signatures it is Jaccard's similarity: the size of the intersection over the size of the
+    For signatures it is the Jaccard similarity: the size of the intersection over the size of the
     union.  With weights, it is the sum of the smaller weights over the sum of the larger ones.
 
     Examples

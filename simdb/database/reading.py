@@ -91,19 +91,19 @@ class Reading(Protocol[IdT]):
         """Find the stored documents that match a document, best first.
 
         A match has at least the given `similarity` and at most `distance` differing bits.  Without
-        either, the default of the database decides: similarity for documents with weights or a
+        either, the default of the database applies: similarity for documents with weights or a
         signature, distance for ready fingerprints.
 
         Parameters
         ----------
         document : document or sketch, optional
-            A text (str or bytes), list of tokens, `Features` or vector, or its ready `Fingerprint`,
-            `Signature` or, as an int, its 64 bits.
+            A text (str or bytes), a list of tokens, `Features` or a vector.  Or a ready
+            `Fingerprint` or `Signature`, or an int with the 64 bits of a fingerprint.
         id : str, bytes or int, optional
             A stored document in place of `document`; its matches do not contain itself.
         similarity : float, optional
-            The least similarity of a match.  For texts it is Jaccard's, of the sets of their
-            shingles; for vectors and weighted features it is the cosine (`Match.measure`).  A
+            The least similarity of a match.  For texts it is the Jaccard similarity of their sets
+            of shingles; for vectors and weighted features it is the cosine (`Match.measure`).  A
             fingerprint of a text estimates a cosine c, which is shown as c / (2 - c).  A threshold
             j then means the cosine 2 j / (1 + j).
         distance : int, optional
@@ -116,25 +116,25 @@ class Reading(Protocol[IdT]):
         limit : int, optional
             The largest number of matches to return.
         where : callable or dict, optional
-            `where(metadata)` returns whether a document with these metadata (None: none) may match.
-            simdb calls it on matches, best first, until `limit` have passed.  Values of
-            `Options.fields`, such as {"tenant": "t7"}, decide before the search measures.
+            `where(metadata)` returns whether a document may match; metadata are None if it has
+            none.  simdb calls it on matches, best first, until `limit` have passed.  Values of
+            `Options.fields`, such as {"tenant": "t7"}, filter documents before they are compared.
         accept : callable, optional
             `accept(id)` confirms a match.  Return False to drop it, or its exact similarity, which
             replaces the estimate; below `similarity` the match is dropped.
         encoding : str, default "utf-8"
-            The encoding of bytes without a byte order mark and, in a page, without a declaration.
-            "guess" guesses it.
+            The encoding of bytes that have no byte order mark and, in HTML, no declaration.
+            "guess" detects it.
         errors : {"strict", "replace"}, default "strict"
             What to do with text that is not valid Unicode: "strict" refuses it, "replace" replaces
             the invalid characters.
         contained : float, optional
             Find the documents that contain at least this share of the query's runs of 8 words.
-            They count in passages of 15 or more shared words; 60 words copied of 100 are .57.  See
-            `ContainedMatch`.
+            Runs count only in shared passages of 15 or more words.  If 60 of 100 words are copied
+            in one piece, the share is .57.  See `ContainedMatch`.
         texts : mapping or callable, optional
-            Texts of stored documents, as in `find_all`, that measure `contained`.  Without texts,
-            given or stored, it is estimated.
+            Texts of stored documents, as in `find_all`, to measure `contained`.  If texts are
+            neither given nor stored, it is estimated.
         threads : int, default 1
             Number of shards of a sharded database to ask at the same time.  Starting a thread takes
             longer than most queries.
@@ -155,8 +155,8 @@ class Reading(Protocol[IdT]):
 
         Notes
         -----
-        A query decides by the estimate of sketches, even if claims (`add_if_new`) decide exactly by
-        stored texts or features.  `accept` can confirm its matches.
+        A query uses estimates from sketches, even if claims (`add_if_new`) compare stored texts or
+        features.  `accept` can confirm its matches.
 
         Examples
         --------
@@ -524,7 +524,7 @@ class Reading(Protocol[IdT]):
         Parameters
         ----------
         count : int
-            Number of ids, from 0 on; all ids if fewer documents are stored.
+            Number of ids, 0 or more; all ids if fewer documents are stored.
         seed : int, default 0
             The same seed draws the same ids from the same database.
         weighted : bool, default False
@@ -538,7 +538,7 @@ class Reading(Protocol[IdT]):
         Raises
         ------
         OptionError
-            If `count` is not a whole number from 0 on.
+            If `count` is not a whole number of 0 or more.
         """
         checks.whole("count", count, 0, ORDINALS_MAX)
         checks.whole("seed", seed, 0, 2**63)
@@ -682,20 +682,20 @@ class Reading(Protocol[IdT]):
         distance : int, optional
             The largest distance of a pair; see `query`.
         recall : float, optional
-            The share of pairs to find; see `query`.  If not given and texts decide, .9999 of the
-            pairs are found, as by `simdb.deduplicate`, or for signatures the pairs that the bands
-            find.
+            The share of pairs to find; see `query`.  If not given and texts are compared, .9999 of
+            the pairs are found, as by `simdb.deduplicate`, or for signatures the pairs that the
+            bands find.
         search : str or Search, optional
             How to search; see `query`.
         where : callable or dict, optional
             Find only pairs of documents that both satisfy this condition; see `query`.  A function
             is called on all documents first.
         verify : {"estimate", "exact", "numbers"}, optional
-            What decides about a candidate: the estimate of the sketches, or the exact similarity of
-            texts.  With "numbers", texts match only if they have the same numbers as well, in any
-            order; other pairs have the similarity 0.
+            How candidates are compared: by the estimate of the sketches, or by the exact similarity
+            of texts.  With "numbers", texts match only if they have the same numbers as well, in
+            any order; other pairs have the similarity 0.
         texts : mapping or callable, optional
-            Texts that decide exactly what sketches only estimate: a mapping from id to text, or a
+            Texts to compare exactly, since sketches only estimate: a mapping from id to text, or a
             function from a list of ids to their texts.  These are strings, UTF-8 bytes, lists of
             tokens or an Arrow column.  Only texts of candidates are read, some thousand at a time,
             in the thread that reads the pairs.
@@ -710,8 +710,7 @@ class Reading(Protocol[IdT]):
         Pairs
             The pairs, which are made while they are read.  `chunks()` needs bounded memory; the
             arrays `left`, `right`, `distance` and `similarity` hold all pairs.  `plan` describes
-            the search, and `verification` counts the pairs that the estimate would have decided
-            otherwise.
+            the search, and `verification` counts the pairs for which the estimate was wrong.
 
         Raises
         ------
@@ -720,10 +719,10 @@ class Reading(Protocol[IdT]):
 
         Notes
         -----
-        For a text that is not given, the stored text decides (`Options.texts`), else stored
-        features (`Options.features`), else the estimate.  The exact similarity is Jaccard's if
-        every feature counts once, as by default.  Otherwise it is the similarity that the sketch
-        estimates.
+        If a text is not given, the stored text is compared (`Options.texts`), else stored features
+        (`Options.features`).  Without either, the estimate counts.  The exact similarity is the
+        Jaccard similarity if every feature counts once, as by default.  Otherwise it is the
+        similarity that the sketch estimates.
 
         Examples
         --------
@@ -790,9 +789,9 @@ class Reading(Protocol[IdT]):
         where : callable or dict, optional
             Group only documents that satisfy this condition; see `find_all`.
         verify : {"estimate", "exact", "numbers"}, optional
-            What decides about a candidate; see `find_all`.
+            How candidates are compared; see `find_all`.
         texts : mapping or callable, optional
-            Texts that decide exactly; see `find_all`.  The texts of documents with equal sketches,
+            Texts to compare exactly; see `find_all`.  The texts of documents with equal sketches,
             or of connected ones, are not read.
         threads : int, optional
             Number of threads; see `insert_many`.
@@ -905,9 +904,9 @@ class Reading(Protocol[IdT]):
         right : iterable of str, bytes or int
             The ids of n documents; left[i] is compared with right[i].
         verify : {"estimate", "exact", "numbers"}, optional
-            What decides; see `find_all`.
+            How pairs are compared; see `find_all`.
         texts : mapping or callable, optional
-            Texts that decide exactly; see `find_all`.
+            Texts to compare exactly; see `find_all`.
         threads : int, optional
             Number of threads; see `insert_many`.
 
@@ -916,7 +915,7 @@ class Reading(Protocol[IdT]):
         PairArrays
             Arrays in the order given: `left`, `right` (ids), `distance` uint8[n] and `similarity`
             float32[n], NaN if one of the two has no weights.  A search gives the same values.  If
-            texts or stored features decide, similarities are exact.
+            texts or stored features are compared, similarities are exact.
 
         Raises
         ------
@@ -1136,7 +1135,7 @@ class Reading(Protocol[IdT]):
         Returns
         -------
         list of str or None
-            The texts; None for a document that is no text.
+            The texts; None for a document that is not a text.
 
         Raises
         ------

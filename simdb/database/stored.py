@@ -41,8 +41,8 @@ class Lookups(Generic[IdT]):
     ) -> None:
         """Look up in `held`; in a transaction, documents that are matched count as seen.
 
-        `is_exact`: texts decide; see `WriteTransaction.add_many_if_new`.  `texts` has the texts of
-        stored documents; None if none is known.
+        `is_exact`: texts are compared; see `WriteTransaction.add_many_if_new`.  `texts` has the
+        texts of stored documents; None if none is known.
         """
         self._held, self._question, self._texts = held, question, texts
         self._is_exact, self._expected, self._threads = is_exact, expected, threads

@@ -151,8 +151,8 @@ class Writing(Reading[IdT], Protocol[IdT]):
 
         Notes
         -----
-        If an id appears twice, `on_conflict` decides about the later document as if the earlier one
-        were stored.
+        If an id appears twice, `on_conflict` decides what happens to the later document, as if the
+        earlier one were stored.
 
         The documents wait in memory until they are committed, some 230 bytes each with the default
         options.  Store tens of millions in several calls.
@@ -304,10 +304,10 @@ class Writing(Reading[IdT], Protocol[IdT]):
             "contained" refuses a document only if its match also has all its word 3-grams and no
             fewer; see `simdb.deduplicate`.
         verify : {"estimate", "exact", "numbers"}, optional
-            What decides about a candidate; see `find_all`.
+            How candidates are compared; see `find_all`.
         texts : mapping or callable, optional
-            The texts of stored documents, whose exact similarity then decides; see `find_all`.  A
-            database with `Options.texts` or `Options.features` needs none.
+            The texts of stored documents, to compare exactly; see `find_all`.  A database with
+            `Options.texts` or `Options.features` needs none.
         progress : callable or True, optional
             Called with the number of documents; see `insert_many`.
         threads : int, optional
@@ -330,10 +330,10 @@ class Writing(Reading[IdT], Protocol[IdT]):
 
         Notes
         -----
-        If an id appears twice, `on_conflict` decides about the later document if the earlier one
-        was stored.  The similarity to a stored document with the same id is always an estimate.
-        With rule="contained", a match without known text or features refuses nothing.  A stored
-        document is never removed for a longer document that is claimed later.
+        If an id appears twice and the earlier document was stored, `on_conflict` decides what
+        happens to the later one.  The similarity to a stored document with the same id is always an
+        estimate.  With rule="contained", a match without known text or features refuses nothing.  A
+        stored document is never removed for a longer document that is claimed later.
 
         Examples
         --------
@@ -590,7 +590,7 @@ class Writing(Reading[IdT], Protocol[IdT]):
             return write.storing.delete_where(writing, state, old, where)
 
     def _values(self, where: "Mapping[str, Any] | None") -> "FieldValues":
-        """Return the values of fields that documents must have; InputError for a function."""
+        """Return the values of fields that documents must have; raise InputError for a function."""
         condition, values = parted(self._store.options, where)
         if condition is not None:
             raise InputError(

@@ -32,13 +32,13 @@ BUFFER_BYTES = 1 << 16
 # Estimates: bytes per document, and documents in sources of unknown size.
 USUAL_BYTES, USUAL_DOCUMENTS = 1000, 1e6
 SNIFFED_BYTES = 8192
-# A longer file is no useful document and would only fill the memory.
+# A longer file is not a useful document and would only fill the memory.
 DOCUMENT_BYTES_MAX = 1 << 28
 
 # The errors that reading and decoding bad content can raise.
 CONTENT_ERRORS = (OSError, UnicodeError, InputError)
 
-# First bytes of files that are no text: compressed files, Parquet, Arrow files and streams.
+# First bytes of files that are not text: compressed files, Parquet, Arrow files and streams.
 MAGICS = {
     b"\x1f\x8b": GZIP, b"\x28\xb5\x2f\xfd": ZSTD, b"\xfd7zXZ\0": XZ,
     **{b"BZh%d1AY&SY" % level: BZIP2 for level in range(1, 10)},

@@ -175,7 +175,7 @@ class Origins:
             raise Error(f"{what} cannot wait in {folder} {remedy}") from error
 
     def spooled(self, source: str, stream: io.BufferedReader) -> str:
-        """Copy a source that is no plain file into a temporary file; return its path."""
+        """Copy a source that is not a regular file to a temporary file; return its path."""
         with self._waits():
             # __exit__ closes this file, too.
             file = tempfile.NamedTemporaryFile(prefix="simdb-", dir=self._folder)  # noqa: SIM115
@@ -202,7 +202,7 @@ class Origins:
         return place
 
     def texts(self, starts: I64, sizes: I64) -> TextColumn:
-        """Return the texts of ascending lines; InputError if a line was changed meanwhile."""
+        """Return the texts of ascending lines; raise InputError if a line was changed meanwhile."""
         found = []
         for lines in self.spans(starts, sizes):
             values = self._files[lines.number].parse(b"".join(pieces.contents(lines)), lines.count)

@@ -149,7 +149,7 @@ def side_files(*paths: str | None) -> list[str]:
 
 
 def is_special(place: str) -> bool:
-    """Return whether something that is no regular file, such as a pipe, is at this place."""
+    """Return whether `place` exists but is not a regular file: a pipe, for example."""
     return os.path.exists(place) and not os.path.isfile(place)
 
 

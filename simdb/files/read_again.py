@@ -185,7 +185,7 @@ class TextsAgain(ExitStack):
         self._places.add(places)
 
     def texts(self, positions: U32) -> TextColumn:
-        """Return the texts at some positions; InputError if a file was changed meanwhile."""
+        """Return the texts at some positions; raise InputError if a file was changed meanwhile."""
         if len(positions) > 1 and (positions[1:] <= positions[:-1]).any():
             # Files are read from beginning to end, and each text once.
             distinct, back = np.unique(positions, return_inverse=True)

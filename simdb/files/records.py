@@ -557,10 +557,10 @@ def _undecoded(text: str, encoding: str) -> str:
 
 
 def make_id(id: Any, reading: SourceOptions, default: str) -> InputId:
-    """Return the id that a field holds, or `default` if it is empty; InputError if it is no id.
+    """Return the id that a field holds, or `default` if it is empty.
 
-    Values that only tables have become text: dates, numbers, UUIDs and bytes.  Bytes that are no
-    printable text become hexadecimal digits.
+    Values that only tables have become text: dates, numbers, UUIDs and bytes.  Bytes that are not
+    printable text become hexadecimal digits.  Raises InputError if the value is not an id.
     """
     if isinstance(id, bytes):
         form = text_form(id)

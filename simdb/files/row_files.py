@@ -51,7 +51,10 @@ class RowFile(NamedTuple):
 
 
 def chosen_rows(rows: RowRange) -> Iterator[Any]:
-    """Yield rows of a table file as record batches; InputError if the file has too few rows."""
+    """Yield rows of a table file as record batches.
+
+    Raises InputError if the file has too few rows.
+    """
     is_chosen = np.zeros(rows.stops.max(initial=0), np.bool_)
     for start, stop in zip(rows.starts.tolist(), rows.stops.tolist(), strict=True):
         is_chosen[start:stop] = True
@@ -156,7 +159,7 @@ def _chosen(path: str, batches: Iterator[Any], is_chosen: Bools) -> Iterator[Any
 
 
 def _readable(path: str, batches: Iterator[Any], arrow: Any) -> Iterator[Any]:
-    """Yield batches; InputError if a file is damaged."""
+    """Yield batches; raise InputError if a file is damaged."""
     try:
         yield from batches
     except (arrow.ArrowException, OSError) as error:

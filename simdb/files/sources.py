@@ -8,7 +8,7 @@ A name with `*`, `?` or `[...]` is a pattern, unless a file has exactly this nam
 all files and folders that match it, in order of their names.  Remote names can have patterns too,
 but a question mark belongs to the address.
 
-The kind of a source follows from the ending of its name.  If that is no record format, --format
+The kind of a source follows from the ending of its name.  If that is not a record format, --format
 counts or, without it, the first bytes after decompression.  They can be the mark of Parquet or
 Arrow, the first line of WARC, the first lines of a mailbox, JSON lines, or a JSON array of objects.
 They can also be CSV or TSV, if the first row has the text field and at least one other field, and
@@ -161,7 +161,7 @@ def source_hints(
 
     `notes_logs`: give a hint for a log that is read as one document.
     """
-    # Remote names are no folders, and a pattern of them would be looked up once more.
+    # Remote names are not folders, and a pattern of them would be looked up again.
     folders = filter(os.path.isdir, expanded(each for each in sources if not is_remote(each)))
     yield from islice(filter(None, map(_records_hint, folders)), 1)
     for source in sources if notes_logs else ():
@@ -504,7 +504,7 @@ def _kind(entry: os.DirEntry[str]) -> str:
 
 
 def _exists(source: str) -> bool:
-    """Return whether a source exists; InputError if this user is not permitted to look."""
+    """Return whether a source exists; raise InputError if this user is not permitted to look."""
     try:
         os.lstat(source)
     except PermissionError as error:
@@ -581,7 +581,7 @@ def holds_records(source: str, reading: SourceOptions) -> bool:
 
 
 def read_one(path: str, reading: SourceOptions) -> str:
-    """Return the text of a file or a stream that is one document; InputError for records."""
+    """Return the text of a file or a stream that is one document; raise InputError for records."""
     if formats.is_mail(path):
         found = read_document(path, reading)
         if isinstance(found, InputProblem):

@@ -279,7 +279,7 @@ def _check_shards(output: str, sources: Sequence[str]) -> list[str]:
     if "-" in sources:
         raise OptionError(
             f"{output}: its files are named after the sources, and standard input has"
-            f" no name; let FILE end in {', '.join(formats.TABLES)}"
+            f" no name; choose a FILE that ends in {', '.join(formats.TABLES)}"
         )
     shards = _shards(sources)
     places = [os.path.join(output, name) for name in shards.values()]

@@ -206,7 +206,7 @@ class TableParser:
         wanted = {name for each in fields for name in each.tops}
         names = [name for name in self._names if name in wanted]
         if block.startswith(BYTE_ORDER_MARK):
-            # The mark belongs to a cell.  An empty line, which is no row, makes pyarrow keep it.
+            # The mark belongs to a cell.  An empty line, which is not a row, makes pyarrow keep it.
             block = b"\n" + block
         kind = self._arrow.large_string()
         try:
@@ -272,7 +272,7 @@ class _Rows:
         self._is_over = False
 
     def next(self) -> list[str] | None:
-        """Return the next row, None at the end; InputError if it is invalid."""
+        """Return the next row, None at the end; raise InputError if it is invalid."""
         self.line, self._size = self._first + self._rows.line_num, 0
         try:
             return next(self._rows, None)

@@ -241,7 +241,10 @@ def covered_by(stored: Mapping[str, Any]) -> int:
 
 @expecting("the stored calibration")
 def decode_calibration(stored: Mapping[str, Any]) -> Calibration:
-    """Decode the map of `encode_calibration`; CorruptError if its arrays do not fit together."""
+    """Decode the map of `encode_calibration`.
+
+    Raises CorruptError if its arrays do not fit together.
+    """
     stored = a_map(stored)
     queries = np.frombuffer(stored["queries"], "<u8").astype(np.uint64)
     others = np.frombuffer(stored["stored"], "<u8").astype(np.uint64)

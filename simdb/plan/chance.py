@@ -109,7 +109,7 @@ def firm_distance(similarity: float, loss: float, sign_count: int = bits.FINGERP
 
 
 def _least_exceeded(differs: float, loss: float, sign_count: int, least: int) -> int:
-    """Return the smallest distance from `least` on that at most a share `loss` exceeds.
+    """Return the smallest distance, `least` or more, that at most a share `loss` exceeds.
 
     Each of `sign_count` signs differs with probability `differs`.
     """

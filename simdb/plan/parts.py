@@ -181,7 +181,10 @@ def plans(problem: Problem[HashPopulation]) -> list[Plan]:
 
 
 def named(problem: Problem[HashPopulation], best: Callable[[Criterion], Plan]) -> Plan:
-    """Return the plan of the method that the criterion names; OptionError if there is none."""
+    """Return the plan of the method that the criterion names.
+
+    Raises OptionError if there is none.
+    """
     if problem.criterion.method == EXHAUSTIVE:
         return comparing(problem)[0]
     found = looking_up(problem)

@@ -9,9 +9,9 @@ bits over the blocks are tried.
 
 A search for all pairs of an array makes its own tables.  For any number of blocks G, the
 C(G, G - d) tables find every pair within distance d.  So do G tables of one block each, if enough
-header bits are flipped.  Time alone decides: more tables mean more sorting, and longer headers mean
-fewer comparisons.  A sample predicts the comparisons, since headers of real fingerprints are far
-from equally frequent.
+header bits are flipped.  The plan is chosen by time alone: more tables mean more sorting, and
+longer headers mean fewer comparisons.  A sample predicts the comparisons, since headers of real
+fingerprints are far from equally frequent.
 """
 
 import math

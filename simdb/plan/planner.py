@@ -34,7 +34,7 @@ HIGHER = tuple(percent / 100 for percent in range(98, 50, -4))
 
 
 def choose(problem: Problem[Any]) -> Plan:
-    """Return the cheapest plan that satisfies the criterion; OptionError if there is none."""
+    """Return the cheapest plan that satisfies the criterion; raise OptionError if there is none."""
     criterion = problem.criterion
     problem.population.check(criterion)
     if criterion.method == AUTO:

@@ -99,7 +99,7 @@ def plans(problem: Problem[Population]) -> list[Plan]:
 
 
 def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Plan:
-    """Return the plan; OptionError if there is none."""
+    """Return the plan; raise OptionError if there is none."""
     found = plans(problem)
     if found:
         return min(found, key=lambda plan: plan.cost_seconds)

@@ -31,7 +31,7 @@ ATTEMPTS_MAX = 65_535  # headers of one table that the kernel looks up, includin
 # Headers may have fewer bits than the directories; fewer flips then find longer buckets.
 FEWER_BITS = 8
 FEWER_STEP = 4
-# A calibration alone decides if at most this part of the documents that a search may lose is newer.
+# A calibration alone is used if at most this part of the documents that a search may lose is newer.
 UNSEEN_PART = 0.1
 
 

@@ -51,13 +51,13 @@ class Criterion:
 
     * `is_weighted`: every query has weights.
     * `is_stored`: the queries are stored documents, whose weights are rounded.
-    * `rotations`: for search="rotation"; None lets the recall decide.
+    * `rotations`: for search="rotation"; None derives it from `recall`.
     * `asked`: the user's number for `similarity`, if the kernel compares with another one; see
       `simdb/core/vector_form.py`.
     * `floor`: the similarity from which candidates are kept for an exact decision, although tables
       are searched for `similarity`; None for `similarity`.
     * `attempts`: for a probing method, the number of headers in each table in addition to the
-      query's, instead of `recall`; None lets the recall decide.
+      query's, instead of `recall`; None derives it from `recall`.
     * `header_bits`: the largest number of header bits of such a method; None for any.
     * `decided`: the least similarity of a match that is decided exactly, as the sketch would
       estimate it; None for `similarity`.
@@ -318,7 +318,7 @@ class Way(Protocol[Searched]):
         """Return the plans for search="auto" to choose from; some may miss the recall."""
 
     def named(self, problem: Problem[Searched], best: Callable[[Criterion], Plan]) -> Plan:
-        """Return the plan for one of `METHODS` by name; OptionError if there is none.
+        """Return the plan for one of `METHODS` by name; raise OptionError if there is none.
 
         `best(criterion)` returns the plan that the planner chooses for a criterion.
         """

@@ -280,7 +280,11 @@ def recall_of(
 
 @lru_cache(256)
 def counts_of(known: FlipEvidence, masks: tuple[int, ...], *, header_bits: int, theta: int) -> I64:
-    """Count the headers of these tables that cost at most `theta`, for some queries: int64[n]."""
+    """Return the number of headers that cost at most `theta`, for each sampled query: int64[n].
+
+    The sample is the first `COUNTED_QUERIES` queries of `known`.  The counts of all tables
+    (`masks`) are added.
+    """
     levels = known.pairs.levels[:COUNTED_QUERIES]
     headers = [bits.header_mask(mask, header_bits) for mask in masks]
     counts = [count_sets(levels, known.costs, each, theta) for each in headers]

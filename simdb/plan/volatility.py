@@ -128,7 +128,10 @@ def encode(model: VolatilityModel) -> dict[str, Any]:
 
 
 def decode(stored: Mapping[str, Any]) -> VolatilityModel:
-    """Decode the map of `encode`; FormatError for another version, CorruptError for bad data."""
+    """Decode the map of `encode`.
+
+    Raises FormatError for another version, CorruptError for bad data.
+    """
     version = a_map(stored).get("version")
     if version != VERSION:
         raise FormatError(

@@ -107,7 +107,7 @@ def _cost(chance: float) -> int:
 
 
 def _checked(probabilities: Sequence[float] | npt.NDArray[np.floating]) -> list[float]:
-    """Return the probabilities as plain floats; InputError if they are not probabilities."""
+    """Return the probabilities as plain floats; raise InputError if they are not probabilities."""
     try:
         array = np.asarray(probabilities, np.float64)
     except (TypeError, ValueError) as error:

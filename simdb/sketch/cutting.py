@@ -36,7 +36,7 @@ IntP = npt.NDArray[np.intp]
 
 
 def code_points(text: str, errors: str, at: int = 0) -> U32:
-    """Return the code points of document number `at`; InputError for invalid Unicode."""
+    """Return the code points of document number `at`; raise InputError for invalid Unicode."""
     try:
         # Called directly: naming the codec would import its module at the first use.
         return np.frombuffer(codecs.utf_32_le_encode(text, errors)[0], "<u4")
@@ -45,7 +45,7 @@ def code_points(text: str, errors: str, at: int = 0) -> U32:
 
 
 def contents_of(tokens: Sequence[str | bytes], errors: str, at: int = 0) -> list[bytes]:
-    """Return the tokens of document number `at` in UTF-8; InputError for other types."""
+    """Return the tokens of document number `at` in UTF-8; raise InputError for other types."""
     if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Iterable):
         raise InputError(f"document {at} is {type(tokens).__name__}, not a list of tokens")
     contents = []

@@ -31,7 +31,7 @@ from simdb.sketch.exact_similarity import (
 PART_BYTES = 1 << 23  # approximate size of the texts of a part
 PART_PAIRS_FIRST, PART_PAIRS_MOST = 1 << 8, 1 << 11
 SIDE_DOCUMENTS = 1 << 9  # the largest number of documents on one side of a part
-DENSE = 8  # mean pairs of a document from which on parts have sides
+DENSE = 8  # least mean pairs of a document for which parts have sides
 
 HELD_FEATURES = 1 << 23  # the largest number of held features of recurring documents
 

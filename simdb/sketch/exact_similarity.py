@@ -1,7 +1,7 @@
 """Exact similarity: the comparison of documents by all features, where a sketch only estimates.
 
-The features are the same as in the sketch.  If every feature counts once, the similarity is
-Jaccard's of the two sets.  If features have weights, it is the similarity that the sketch
+The features are the same as in the sketch.  If every feature counts once, it is the Jaccard
+similarity of the two sets.  If features have weights, it is the similarity that the sketch
 estimates:
 
 * Sets ("binary", "set"): |A and B| / |A or B|.

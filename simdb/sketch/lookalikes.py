@@ -3,9 +3,9 @@
 A word may have letters of another script that look like its own: Cyrillic letters in a Latin word,
 or Latin letters in a Cyrillic word.  UTS 39, section 4, gives the Latin letter that a letter looks
 like; two letters that look like the same Latin letter look like each other.  If a word can be
-spelled in only one script, it is spelled so.  If it can be spelled in two, its text decides: the
-script wins that has letters without look-alikes there.  So a wholly Cyrillic word becomes a Latin
-word only in a text without any surely Cyrillic letter.
+spelled in only one script, it is spelled so.  If it can be spelled in two, it gets the script that
+has letters without look-alikes in the text.  So a wholly Cyrillic word becomes a Latin word only in
+a text without any surely Cyrillic letter.
 """
 
 import re

@@ -211,7 +211,7 @@ def _or_itself(markup: Markup, page: str) -> str:
 
 
 def _contents(pages: Texts, start: int, replace: bool) -> Iterator[bytes]:
-    """Yield pages in UTF-8 without a byte order mark; InputError for a lone surrogate."""
+    """Yield pages in UTF-8 without a byte order mark; raise InputError for a lone surrogate."""
     if isinstance(pages, TextColumn):
         yield from (content.removeprefix(MARK) for content in pages.contents())
         return
@@ -286,7 +286,7 @@ def _kinds() -> dict[int, int]:
 
 @cache
 def _load() -> Any:
-    """Import the parser; OptionError if it is not installed."""
+    """Import the parser; raise OptionError if it is not installed."""
     return installed("selectolax.lexbor", f"markup='html' needs the package selectolax: {REMEDY}")
 
 

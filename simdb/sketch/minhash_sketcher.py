@@ -71,7 +71,7 @@ class MinHashSketcher:
         self._pipeline = Pipeline(options, resources, allowed)
 
     def prepare(self) -> None:
-        """Load the packages that texts need; OptionError for a missing or forbidden one."""
+        """Load the packages that texts need; raise OptionError for a missing or forbidden one."""
         self._pipeline.prepare()
 
     def sketch(

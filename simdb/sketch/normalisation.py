@@ -56,7 +56,7 @@ class Tokeniser:
     """The step of the pipeline from texts to lists of tokens."""
 
     def __init__(self, name: str, allowed: Collection[str], *, lowercase: bool) -> None:
-        """Import the callable `name`; OptionError if it is not in `allowed`."""
+        """Import the callable `name`; raise OptionError if it is not in `allowed`."""
         if name not in allowed:
             raise OptionError(
                 f"this database needs the tokeniser {name!r}, which is imported only if you allow"
@@ -71,7 +71,10 @@ class Tokeniser:
         return [self._tokens(text, position) for position, text in enumerate(texts, start)]
 
     def _tokens(self, text: str, position: int) -> list[str]:
-        """Return the tokens of one text; InputError if the tokeniser fails or returns no tokens."""
+        """Return the tokens of one text.
+
+        Raises InputError if the tokeniser fails or returns no tokens.
+        """
         try:
             tokens = self._tokenise(text)
         except Exception as error:
@@ -176,7 +179,7 @@ def _lower_case() -> dict[int, int]:
 
 
 def _imported(name: str) -> Tokenise:
-    """Import "module:function"; OptionError if that fails or it is not a callable."""
+    """Import "module:function"; raise OptionError if that fails or it is not a callable."""
     module, _, function = name.partition(":")
     try:
         found = getattr(import_module(module), function)

@@ -89,7 +89,10 @@ class Pipeline:
         self._allowed = frozenset(allowed)
 
     def prepare(self) -> None:
-        """Load the packages that the steps need; OptionError for a missing or forbidden one."""
+        """Load the packages that the steps need.
+
+        Raises OptionError for a missing or forbidden one.
+        """
         _ = self._steps, self._vocabulary
 
     def project(
@@ -388,7 +391,10 @@ def _as_token(word: str, options: TextSketch) -> str:
 
 
 def take_resources(options: TextSketch) -> Resources:
-    """Return the stop words and versions for a new database; OptionError for a missing package."""
+    """Return the stop words and versions for a new database.
+
+    Raises OptionError for a missing package.
+    """
     language = options.stop_words
     words = stop_words_of(language) if isinstance(language, str) and language else ()
     return Resources(words, installed_versions(options))
@@ -419,7 +425,7 @@ def warn_of_changes(options: TextSketch, resources: Resources, where: str) -> No
 
 
 def stop_words_of(language: str) -> tuple[str, ...]:
-    """Return the stop words of a language, sorted; OptionError for an unknown language."""
+    """Return the stop words of a language, sorted; raise OptionError for an unknown language."""
     package = installed(
         "stop_words", f"stop_words={language!r} needs the package stop-words: {REMEDY}"
     )

@@ -78,7 +78,7 @@ class Sketcher:
         self._ready = ReadySketcher(options.dimensions, self._width)
 
     def prepare(self) -> None:
-        """Load the packages that texts need; OptionError for a missing or forbidden one."""
+        """Load the packages that texts need; raise OptionError for a missing or forbidden one."""
         self._pipeline.prepare()
 
     def sketch(
@@ -516,9 +516,10 @@ class ReadySketcher:
     def _of_weights(
         self, bits: U64, weights: F32, is_query: bool, places: Sequence[int]
     ) -> arrays.Sketches:
-        """Make sketches of fingerprints and weights; InputError unless the weights fit the bits.
+        """Make sketches of fingerprints and weights.
 
-        `places`: their positions among the documents, for messages.
+        Raises InputError unless the weights fit the bits.  `places`: their positions among the
+        documents, for messages.
         """
         wide = widened(weights, self._dimensions)
         found, vectors, levels = columns_of(wide, self._width, is_query)

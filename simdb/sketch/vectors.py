@@ -117,7 +117,10 @@ def is_vector(document: Any, position: int) -> bool:
 
 
 def join_vectors(documents: Sequence[Any], start: int) -> Vectors:
-    """Join vectors of one kind into an array or `SparseRows`; InputError if lengths differ."""
+    """Join vectors of one kind into an array or `SparseRows`.
+
+    Raises InputError if lengths differ.
+    """
     if is_csr(documents[0]):
         parts = [read_csr(document) for document in documents]
         _check_lengths([part.length for part in parts], start)
@@ -158,7 +161,7 @@ def is_csr(value: Any) -> bool:
 
 
 def read_csr(matrix: Any) -> SparseRows:
-    """Read a CSR matrix of real numbers; InputError if its arrays do not fit together."""
+    """Read a CSR matrix of real numbers; raise InputError if its arrays do not fit together."""
     values = np.asarray(matrix.data)
     if values.dtype.kind not in "fiub":
         raise InputError(f"a CSR matrix has values of {values.dtype}; use real numbers")

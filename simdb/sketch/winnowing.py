@@ -37,7 +37,7 @@ WINDOW_GRAMS = 8
 # The shortest sequence of words that always has a whole window.
 PASSAGE_WORDS = GRAM_WORDS + WINDOW_GRAMS - 1
 MARKED = 1 << 22  # marks of the query's sequences in documents that are in memory at a time
-PLACES_MOST = 8  # a sequence that the query repeats more often makes no further spans
+PLACES_MOST = 8  # places of a repeated sequence in the query that can start a span
 
 # Windows choose the least product of a hash and this number, so that chosen hashes are spread as
 # evenly as all hashes.
@@ -49,7 +49,7 @@ class WordOrder:
     """A cutter of texts into words in order, by one sketch, without stop words or stems."""
 
     def __init__(self, sketch: TextSketch, *, marked: bool = False) -> None:
-        """Cut texts by the options of `sketch`; OptionError if it does not cut words.
+        """Cut texts by the options of `sketch`; raise OptionError if it does not cut words.
 
         With `marked`, markup does not count as words.  The lowest bits of a hash then tell whether
         the word is a number, and whether it is a character of a script without spaces.
@@ -147,7 +147,10 @@ class Winnower(WordOrder):
     """A maker of the grains and words of texts, as the sketch of a database cuts them."""
 
     def grains(self, documents: Sequence[object], *, errors: str, start: int = 0) -> Grains:
-        """Return the grains of texts; InputError for another document, numbered from `start`."""
+        """Return the grains of texts.
+
+        Raises InputError for another document, numbered from `start`.
+        """
         return winnow(*grams_of(*self.words(documents, errors=errors, start=start)))
 
     def words(self, documents: Sequence[object], *, errors: str, start: int = 0) -> tuple[I64, U64]:

@@ -82,8 +82,8 @@ def drop_duplicates(
     lose : int, default 0
         Number of word 3-grams that a removed row may lose, with rule="contained".
     verify : {"exact", "estimate"}, optional
-        What decides about a candidate.  If not given, the exact similarity of the texts decides;
-        for hashes, or with a distance alone, the sketches decide.
+        How candidates are compared.  If not given, by the exact similarity of the texts; for
+        hashes, or with a distance alone, by the sketches.
     policy : {"star", "connected"}, default "star"
         How matches become groups; see `clusters`.  With "star", each removed row matches the row
         that is kept.
@@ -125,8 +125,8 @@ def drop_duplicates(
     -----
     Without `checkpoint`, `removed` is cached until you call its `unpersist()`.
 
-    `df` is read once for sketching, and again for exact similarities.  If sketches decide and at
-    most `driver_links` rows are removed, no texts are shuffled.
+    `df` is read once for sketching, and again for exact similarities.  If sketches are compared and
+    at most `driver_links` rows are removed, no texts are shuffled.
     """
     check_policy(policy)
     is_number = isinstance(max_share, int | float) and not isinstance(max_share, bool)
@@ -188,7 +188,7 @@ def clusters(
     recall : float, optional
         The share of matches to find; see `pairs`.
     verify : {"exact", "estimate"}, optional
-        What decides about a candidate; see `pairs`.
+        How candidates are compared; see `pairs`.
     texts : DataFrame or str, optional
         Texts for exact similarities; see `pairs`.  Documents with equal sketches always match.
     id, text : str, default "id" and "text"
@@ -277,7 +277,7 @@ class MemberOrder:
 
 
 def preference_of(keep: str, df: Any, *, text: str | None, texts: Any = None) -> MemberOrder:
-    """Return the order for a rule of `keep=`; OptionError for a rule that SQL cannot follow.
+    """Return the order for a rule of `keep=`; raise OptionError for a rule that SQL cannot follow.
 
     `df`: the DataFrame with the column of the rule.  `text`: its column with the texts; None if it
     has none.  Then `texts` has id and text of the documents, if texts are available.
@@ -347,7 +347,7 @@ class _Collapsed(NamedTuple):
 def members(
     sketches: Any, settings: Settings, texts: Any, policy: str, preference: MemberOrder
 ) -> Any:
-    """Return the members of clusters: id, representative.  Given `texts` decide what matches."""
+    """Return the members of clusters: id, representative; compare `texts` if given."""
     with HeldFrames() as held:
         job = pairing.job_of(sketches, settings, texts, held)
         collapsed = _collapsed(job)

@@ -35,7 +35,7 @@ Report = Callable[[int, int, int], None]
 
 
 def pyarrow() -> Any:
-    """Return pyarrow; OptionError if it is not installed."""
+    """Return pyarrow; raise OptionError if it is not installed."""
     return load_arrow("simdb.spark")
 
 
@@ -45,7 +45,7 @@ def window() -> Any:
 
 
 def functions() -> Any:
-    """Return pyspark.sql.functions; OptionError if PySpark is missing or too old."""
+    """Return pyspark.sql.functions; raise OptionError if PySpark is missing or too old."""
     need = f"simdb.spark {REMEDY}"
     pyspark, found = (installed(each, need) for each in ("pyspark", "pyspark.sql.functions"))
     version = tuple(int(each) for each in pyspark.__version__.split(".")[:2])
@@ -55,7 +55,10 @@ def functions() -> Any:
 
 
 def column_type(df: Any, name: str) -> str:
-    """Return the type of a column as Spark writes it; InputError if there is no such column."""
+    """Return the type of a column as Spark writes it.
+
+    Raises InputError if there is no such column.
+    """
     for field in df.schema.fields:
         if field.name == name:
             return str(field.dataType.simpleString())
@@ -63,7 +66,10 @@ def column_type(df: Any, name: str) -> str:
 
 
 def id_type(df: Any, name: str) -> str:
-    """Return the type of a column of ids, "string" or "bigint"; InputError for another type."""
+    """Return the type of a column of ids, "string" or "bigint".
+
+    Raises InputError for another type.
+    """
     found = column_type(df, name)
     if found == "string":
         return found
@@ -110,7 +116,7 @@ def pieces_of(content: U8, offsets: I64) -> Any:
 
 
 def rows_of(column: Any, width: int) -> U8:
-    """Return a binary column of Arrow as rows uint8[n, width]; InputError for another length.
+    """Return a binary column of Arrow as rows uint8[n, width]; raise InputError for another length.
 
     A whole number becomes a row of 8 bytes, little-endian.
     """

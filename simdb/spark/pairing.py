@@ -89,7 +89,7 @@ def pairs(
     recall : float, optional
         The share of similar pairs to find; see `Database.query`.
     verify : {"exact", "estimate"}, optional
-        What decides about a candidate: the exact similarity of the texts, or the estimate of the
+        How candidates are compared: by the exact similarity of the texts, or by the estimate of the
         sketches.  The default is "exact" with `texts`; without them or with a distance alone, it is
         "estimate".
     texts : DataFrame or str, optional
@@ -186,7 +186,7 @@ class SearchJob(NamedTuple):
     """A search: its documents, its plan, and the frames it holds until the result is computed.
 
     `partitions`: the number of partitions of a shuffle.  `texts`: key and text of the documents, if
-    texts decide what matches; otherwise None.
+    texts are compared; otherwise None.
     """
 
     keyed: Keyed
@@ -199,7 +199,7 @@ class SearchJob(NamedTuple):
 
 
 def job_of(sketches: Any, settings: Settings, texts: Any, held: HeldFrames) -> SearchJob:
-    """Prepare a search; `texts`: id and text (see `texts_of`) if texts decide, otherwise None."""
+    """Prepare a search; `texts`: id and text (see `texts_of`) to compare, or None."""
     settings.check()
     sketch = sketching.sketch_of(sketches)
     shares = partitions_of(sketches, settings.partitions)
@@ -244,9 +244,9 @@ def texts_of(sketches: Any, texts: Any, id: str, text: str) -> Any:
 
 
 def deciding(texts: Any, verify: VerifyName | None, settings: Settings) -> Any:
-    """Return the texts if they decide what matches; None if sketches decide.
+    """Return the texts if they are compared; None if sketches are.
 
-    If `verify` is None, given texts decide, except about a distance alone.
+    If `verify` is None, given texts are compared, unless only a distance is given.
     """
     if verify is None:
         return None if settings.similarity is None else texts
@@ -403,7 +403,7 @@ def _find_links(plan: PairsPlan, shared: Tasks, batches: Iterable[Any]) -> Itera
 
 
 def matching_rows(rows: Any, job: SearchJob) -> Any:
-    """Return the matching pairs of `rows` (key, row) by key; texts of the job decide, if any."""
+    """Return the matching pairs of `rows` (key, row) by key; compare texts if the job has any."""
     sent, shared = _sent(rows, job)
     found = sent.mapInArrow(partial(_find_pairs, job.plan, shared), PAIRS)
     if job.texts is None:
@@ -582,7 +582,8 @@ def _in_rounds(links: Any, partitions: int, path: str) -> Any:
         if after == before:
             return links
         before = after
-    raise OptionError(f"components still changed after {ROUNDS_MAX} rounds; this is a bug of simdb")
+    cause = "this is a bug in simdb, please report it"
+    raise OptionError(f"components still changed after {ROUNDS_MAX} rounds; {cause}")
 
 
 def _join_some(batches: Iterable[Any]) -> Iterator[Any]:

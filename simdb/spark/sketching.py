@@ -173,7 +173,7 @@ def with_skipped(result: Any, skipped: Any) -> Any:
 
 
 def sketch_of(sketches: Any) -> AnySketch:
-    """Return the options that sketches were made with; InputError if no column has them."""
+    """Return the options that sketches were made with; raise InputError if no column has them."""
     for field in sketches.schema.fields:
         if METADATA in (field.metadata or {}):
             kind, settings = json.loads(field.metadata[METADATA])
@@ -296,7 +296,7 @@ def sketched(given: Any, sketch: AnySketch, on_null: str, *, has_features: bool 
 def _sketch_batches(
     sketch: Any, on_null: str, has_features: bool, batches: Iterable[Any]
 ) -> Iterator[Any]:
-    """Sketch batches of ids and texts, as a task."""
+    """Yield sketches of batches of ids and texts; runs as a Spark task."""
     sketcher = sketcher_of(sketch, Resources(), ())
     exact = ExactSimilarity(sketch, Resources(), ()) if has_features else None
     for batch in batches:

@@ -95,7 +95,10 @@ class ByOrdinal:
         return layout.key_number(key), column
 
     def read(self, source: Source, ordinals: U32) -> PackedBytes:
-        """Return the bytes of documents with ascending ordinals; CorruptError if some are lost."""
+        """Return the bytes of documents with ascending ordinals.
+
+        Raises CorruptError if some are lost.
+        """
         at, parts = 0, [NO_BYTES]
         while at < len(ordinals):
             ordinal = int(ordinals[at])
@@ -221,7 +224,10 @@ def pack_texts(documents: Any, count: int, errors: str) -> PackedBytes:
 
 
 def text_column(column: PackedBytes, place: str) -> TextColumn:
-    """Return texts, None for a document that is not a text; CorruptError for invalid bytes."""
+    """Return texts, None for a document that is not a text.
+
+    Raises CorruptError for invalid bytes.
+    """
     values = np.ascontiguousarray(column.values)
     lengths = np.diff(column.offsets) - 1
     is_text = lengths >= 0

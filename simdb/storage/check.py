@@ -138,7 +138,7 @@ def _check_strays(
 ) -> Iterator[Finding]:
     """Yield findings for stored values that belong to no run, which nothing would read or remove.
 
-    Runs that were written ahead of a commit that failed are no findings: the next commit removes
+    Runs that were written ahead of a commit that failed are not findings: the next commit removes
     them.
     """
     ahead = contents.manifest.ahead

@@ -96,7 +96,10 @@ def decode_array(
 def decode_numbers(
     kind: bytes, key: bytes, value: Any, dtype: npt.DTypeLike, count: int
 ) -> npt.NDArray[Any]:
-    """Return the `count` numbers in a stored value; CorruptError for another count or checksum."""
+    """Return the `count` numbers in a stored value.
+
+    Raises CorruptError for another count or checksum.
+    """
     array = decode_array(kind, key, value, dtype, verify=True)
     if len(array) != count:
         raise CorruptError(f"{name(kind, key)} has {len(array)} numbers, not {count}")
@@ -145,7 +148,7 @@ def decode_column(
     count, payload_bytes = _checked_header(EVEN_KIND, key, value)
     verify_value(key, value)
     if payload_bytes != EVEN.size or not 2 <= count <= EVEN_ENTRIES_MAX:
-        raise CorruptError(f"{name(kind, key)} is no array of {count} evenly spaced numbers")
+        raise CorruptError(f"{name(kind, key)} is not an array of {count} evenly spaced numbers")
     first, step = EVEN.unpack_from(value, HEADER_BYTES)
     if first + step * (count - 1) > np.iinfo(dtype).max:
         raise CorruptError(f"{name(kind, key)} has numbers that are too large for {dtype}")
@@ -190,7 +193,7 @@ def unpack(payload: bytes, place: str) -> Any:
         return msgpack.unpackb(payload, raw=False, strict_map_key=False)
     except (ValueError, TypeError, MemoryError, msgpack.exceptions.UnpackException) as error:
         # A list as the key of a map raises TypeError.
-        raise CorruptError(f"{place} is no readable object: {error}") from error
+        raise CorruptError(f"{place} is not readable: {error}") from error
 
 
 def pack(value: Any) -> bytes:
@@ -230,7 +233,7 @@ def kind_of(value: Any) -> bytes:
 
 
 def present(kind: bytes, key: bytes, value: Any, subdatabase: bytes) -> Any:
-    """Return a stored value; CorruptError if it is None, which means missing."""
+    """Return a stored value; raise CorruptError if it is None, which means missing."""
     if value is None:
         raise CorruptError(f"{name(kind, key)} is missing from {subdatabase.decode()}")
     return value

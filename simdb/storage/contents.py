@@ -261,7 +261,7 @@ def _stored(environment: Environment, transaction: Any, key: bytes) -> Any:
 
 
 def _known_runs(manifest: Manifest, previous: Contents | None) -> tuple[Run, ...]:
-    """Return the runs of a manifest; runs that `previous` also has are the same objects."""
+    """Return the runs of a manifest; reuse the objects of runs that `previous` also has."""
     known = {run.info.number: run for run in previous.runs} if previous else {}
     return tuple(known.get(info.number) or Run(info) for info in manifest.runs)
 

@@ -197,7 +197,7 @@ class DeltaView(NamedTuple):
 
     @property
     def id_offsets(self) -> U32:
-        """Offsets of the ids as runs store them; FullError if there are too many bytes."""
+        """Offsets of the ids as runs store them; raise FullError if there are too many bytes."""
         if self.narrow is not None:
             return self.narrow
         return stored_offsets(self.batch.offsets, f"the ids of {len(self.batch)} documents")

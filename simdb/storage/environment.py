@@ -79,9 +79,10 @@ class Handles:
         return self._named[name]
 
     def attach(self, environment: Any, names: Iterable[bytes]) -> None:
-        """Open the sub-databases in `names` that are not open yet; FormatError if one is missing.
+        """Open the sub-databases in `names` that are not open yet.
 
-        lmdb.MapResizedError if another process has enlarged the map.
+        lmdb.MapResizedError if another process has enlarged the map.  Raises FormatError if one is
+        missing.
         """
         with self._lock:
             wanted = [name for name in names if name not in self._named]
@@ -131,7 +132,7 @@ class Handles:
             raise
         except (lmdb.NotFoundError, lmdb.ReadonlyError, lmdb.IncompatibleError) as error:
             raise errors.FormatError(
-                f"{self._path} has no sub-database {name.decode()}: it is no simdb database"
+                f"{self._path} has no sub-database {name.decode()}: it is not a simdb database"
             ) from error
         except lmdb.Error as error:
             translate(error, self._path)
@@ -337,7 +338,10 @@ class Environment:
                 self.watch.end_own(number)
 
     def grow(self, needed_bytes: int, right: WriteRight) -> None:
-        """Double the map until it has `needed_bytes` more; BusyError for open transactions."""
+        """Double the map until it has `needed_bytes` more.
+
+        Raises BusyError for open transactions.
+        """
         with self._alone("the database must grow beyond its map", right):
             now = int(self._lmdb.info()["map_size"])
             wanted = max(2 * now, now + 2 * needed_bytes)
@@ -395,7 +399,7 @@ class Environment:
                     self._open_anew()
 
     def close(self) -> None:
-        """Close the environment; BusyError if transactions are still open after a short wait.
+        """Close the environment; raise BusyError if transactions are still open after a short wait.
 
         FullError if committed data could not be written to the disk; even then, the environment is
         closed.
@@ -430,7 +434,7 @@ class Environment:
         return self.handles[name]
 
     def attach(self, names: Iterable[bytes]) -> None:
-        """Open sub-databases; FormatError if one is missing."""
+        """Open sub-databases; raise FormatError if one is missing."""
         while True:
             self.check_usable()
             try:
@@ -754,7 +758,10 @@ class Source:
         return self.data_bytes > self.memory_bytes
 
     def value(self, name: bytes, kind: bytes, key: bytes) -> Any:
-        """Return the bytes stored under `key` of a sub-database; CorruptError if there are none."""
+        """Return the bytes stored under `key` of a sub-database.
+
+        Raises CorruptError if there are none.
+        """
         return codec.present(kind, key, self.find(name, key), name)
 
     def _map(self) -> FileMap | None:
@@ -777,7 +784,7 @@ class Source:
         return self.environment.subdatabase(name)
 
     def every(self, name: bytes, start: bytes = b"") -> Iterator[tuple[bytes, Any]]:
-        """Yield the keys of a sub-database from `start` on, in order, with their values."""
+        """Yield the keys of a sub-database in order, starting at `start`, with their values."""
         return values_from(self.transaction, self.handle(name), start)
 
     def unread_values(self, name: bytes) -> Iterator[tuple[bytes, Any]]:
@@ -815,7 +822,7 @@ class Lease:
         """Return a lease of the environment of the directory `path`; open it if needed.
 
         An environment that was opened for reading is reopened for the first caller that writes.
-        All users share the durability; OptionError if it is already open with another one.
+        All users share the durability.  Raises OptionError if it is already open with another one.
         `timeout`: seconds to wait while another process replaces the data file.
         """
         with _lock:

@@ -41,7 +41,7 @@ CODES_KEPT = 1 << 16
 
 # An ASCII text, any other value packed by msgpack, or None.
 Coded = str | bytes | None
-# Pairs of the number of a field and the value that documents must have in it.
+# Pairs of a field number and the value required in it.
 FieldValues = tuple[tuple[int, Coded], ...]
 Metadata = Iterable[tuple[int, bytes]]
 Entries = Iterator[tuple[bytes, Any]]
@@ -143,7 +143,7 @@ class StagedCodes:
         """Start without changes; `first`: the ordinal of the first new document."""
         self._known = known
         self._first = first
-        # For each change, its first ordinal and the codes from there on.
+        # For each change, its first ordinal and the codes starting there.
         self._changes: list[tuple[int, U64]] = []
         self._replacing: int | None = None  # position of the first change to a stored document
         # The array with all codes, and the number of changes applied to it.

@@ -104,13 +104,13 @@ def _open_smaller(path: str, map_bytes: int, *, is_read_only: bool, is_synced: b
             if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
                 check_version(os.path.join(path, DATA_FILE))
                 raise FormatError(
-                    f"{path}/{DATA_FILE} is no data file that this LMDB can read: {error}; restore"
-                    " the database from a copy or a dump, or save what can be read:"
+                    f"{path}/{DATA_FILE} is not a data file that this LMDB can read: {error};"
+                    " restore the database from a copy or a dump, or save what can be read:"
                     " simdb.rebuild(path, drop_damaged=True), simdb rebuild --drop-damaged"
                 ) from error
             if is_read_only and str(error).endswith(os.strerror(errno.EACCES)):
                 raise ForbiddenError(
-                    f"{os.path.join(path, LMDB_LOCK)} may not be written by this user, and every"
+                    f"this user may not write {os.path.join(path, LMDB_LOCK)}, and every"
                     " reader must write to it; its owner can let others write this file"
                     f" (chmod go+rw {os.path.join(path, LMDB_LOCK)}), or share the directory with a"
                     " group from the beginning (mkdir -m 2750)"

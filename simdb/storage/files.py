@@ -17,8 +17,8 @@ another lock; `FileLock.is_in_place` detects this.
 Waiting with a timeout means polling.  A holder that wants its lock back at once always polls before
 a caller that sleeps.  So a caller that has waited for `PATIENCE_SECONDS` leaves a note and renews
 it while it waits; later callers do not try meanwhile.  A note that is not renewed expires, so a
-caller that dies or is stopped delays nobody for long.  Notes only decide who tries; the holder of
-the lock ignores them.
+caller that dies or is stopped delays nobody for long.  Notes only tell callers whether to try; the
+holder of the lock ignores them.
 
 A database needs a directory of its own on a local file system.  A database without a path is in a
 temporary folder until it is closed or collected.  A new directory is completed next to its place
@@ -143,7 +143,7 @@ def _translation(error: Exception, path: str) -> errors.Error:
             f" the database and open it again: {error}"
         )
     if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
-        return errors.FormatError(f"{path} is no data file that this LMDB can read: {error}")
+        return errors.FormatError(f"{path} is not a data file that this LMDB can read: {error}")
     if isinstance(error, lmdb.ReadonlyError) or code in (errno.EACCES, errno.EROFS, errno.EPERM):
         return errors.ReadOnlyError(f"{path} cannot be written: {error}")
     return errors.Error(f"{path}: {error}")
@@ -317,7 +317,7 @@ class FileLock:
 
     @property
     def descriptor(self) -> int:
-        """Descriptor of the file; ValueError if it was closed."""
+        """Descriptor of the file; raise ValueError if it was closed."""
         return self._file.fileno()
 
     @property
@@ -401,7 +401,7 @@ def make_locked(parent: str, prefix: str, suffix: str, locks: ExitStack) -> str:
 
 
 def lock_directory(directory: str, locks: ExitStack) -> os.stat_result:
-    """Lock a directory until `locks` is closed; BlockingIOError if it is locked, OSError.
+    """Lock a directory until `locks` is closed; raise BlockingIOError if it is locked, OSError.
 
     Returns the status of the locked directory.
     """
@@ -530,7 +530,7 @@ def pauses(timeout: float | None, *, longest_seconds: float) -> Iterator[bool]:
 
 
 def directory_of(path: str | os.PathLike[str]) -> str:
-    """Return a path as text; InputError for other types."""
+    """Return a path as text; raise InputError for other types."""
     try:
         return os.fsdecode(path)
     except TypeError as error:
@@ -588,7 +588,7 @@ def check_name(path: str) -> None:
         )
     if URL.match(path):
         raise errors.OptionError(
-            f"{path} is no directory: a database is a directory on a local disk; copy it there,"
+            f"{path} is not a directory: a database is a directory on a local disk; copy it there,"
             " and open the copy"
         )
 
@@ -678,7 +678,7 @@ class TemporaryFolder:
     """
 
     def __init__(self, room_bytes: int | None = ROOM_BYTES) -> None:
-        """Make the folder; ReadOnlyError if that is impossible.
+        """Make the folder; raise ReadOnlyError if that is impossible.
 
         `room_bytes`: free memory needed to put it in memory; None puts it on disk.
         """
@@ -710,7 +710,7 @@ class TemporaryFolder:
 
 
 def _has_data_file(path: str, mode: str) -> bool:
-    """Return whether a data file exists; FormatError if it is empty, or a file is not plain.
+    """Return whether a data file exists; raise FormatError if it is empty, or a file is not plain.
 
     LMDB opens the data file and its lock file by name, so it would follow a link or wait for a
     pipe.
@@ -742,13 +742,13 @@ def _make(path: str) -> None:
         os.makedirs(path, mode=0o700, exist_ok=True)
         strangers = sorted(set(os.listdir(path)) - OWN_FILES)
     except ValueError as error:
-        raise errors.InputError(f"{path!r} is no path: {error}") from error
+        raise errors.InputError(f"{path!r} is not a path: {error}") from error
     except OSError as error:
         if error.errno in errors.DISK_FULL:
             raise errors.FullError(f"no room for {path}: {error}") from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise errors.ReadOnlyError(f"{path} cannot be made: {error}") from error
-        raise errors.InputError(f"{path} cannot be made: {error}") from error
+            raise errors.ReadOnlyError(f"{path} cannot be created: {error}") from error
+        raise errors.InputError(f"{path} cannot be created: {error}") from error
     if strangers:
         raise errors.FormatError(
             f"{path} holds other files ({strangers[0]!r}); a database needs a directory of its own"
@@ -834,7 +834,7 @@ def made_beside(
         raise
     except OSError as error:
         if error.errno in IMPOSSIBLE:
-            raise errors.InputError(f"{target} cannot be made: {error}") from error
+            raise errors.InputError(f"{target} cannot be created: {error}") from error
         translate(error, target)
     assert settle is not None
     return settle(result)

@@ -68,7 +68,7 @@ def check_follows(source: Source, copy: Source) -> None:
     if not own.id_key:
         what = f"{source.environment.path} has no mark to know its copies by until it is rebuilt"
     elif own.id_key != other.id_key or known not in (None, table):
-        what = f"{path} is no copy of {source.environment.path}, but another database"
+        what = f"{path} is not a copy of {source.environment.path}, but another database"
     elif bytes(note or b"") != _note(copy.environment.last_number, manifest):
         what = f"{path} was written to after it was copied, or an older simdb has copied it"
     elif not _can_come_from(source, own, copy, other):

@@ -87,7 +87,10 @@ def write_own_idf(directory: str, table: IdfTable) -> int:
 
 
 def read_own_idf(directory: str, checksum: int, *, is_verified: bool = False) -> IdfTable:
-    """Return the table of the database in `directory`; CorruptError if its checksum differs."""
+    """Return the table of the database in `directory`.
+
+    Raises CorruptError if its checksum differs.
+    """
     path = os.path.join(directory, files.IDF_FILE)
     try:
         table, found = read_idf(path, is_verified=is_verified)
@@ -193,10 +196,10 @@ def _mapped(path: str) -> mmap.mmap:
     """Map the file into memory; raise an error for a file that cannot be a table."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise InputError(f"{path} is no regular file, so it cannot be an IDF table")
+            raise InputError(f"{path} is not a regular file, so it cannot be an IDF table")
         with open(path, "rb") as file:
             if os.fstat(file.fileno()).st_size < HEADER.size:
-                raise FormatError(f"{path} is no IDF table: it is shorter than a header")
+                raise FormatError(f"{path} is not an IDF table: it is shorter than a header")
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except FileNotFoundError as error:
         raise NotFoundError(f"there is no IDF table at {path}") from error
@@ -211,7 +214,7 @@ def _read_head(path: str, content: mmap.mmap) -> _IdfHead:
         HEADER.unpack_from(content)
     )
     if magic != MAGIC:
-        raise FormatError(f"{path} is no IDF table: it starts with {magic!r}")
+        raise FormatError(f"{path} is not an IDF table: it starts with {magic!r}")
     if version > VERSION:
         raise FormatError(
             f"{path} has format version {version}; this simdb reads up to {VERSION}: use a newer"

@@ -166,9 +166,9 @@ def segment_key(run: int, column: int, segment: int) -> bytes:
 
 
 def segment_key_parts(key: bytes) -> tuple[int, int, int]:
-    """Split a `segment_key` into run, column and segment; CorruptError for other keys."""
+    """Split a `segment_key` into run, column and segment; raise CorruptError for other keys."""
     if len(key) != _RUN_COLUMN_SEGMENT.size:
-        raise CorruptError(f"the key {key.hex()} is no key of a segment")
+        raise CorruptError(f"the key {key.hex()} is not the key of a segment")
     run, column, segment = _RUN_COLUMN_SEGMENT.unpack(key)
     return run, column, segment
 
@@ -179,7 +179,10 @@ def number_key(number: int) -> bytes:
 
 
 def key_number(key: bytes) -> int:
-    """Return the number at the start of a key, such as a run number; CorruptError if too short."""
+    """Return the number at the start of a key, such as a run number.
+
+    Raises CorruptError if the key is too short.
+    """
     if len(key) < _NUMBER.size:
         raise CorruptError(f"the key {key.hex()} is too short for a number")
     return int(_NUMBER.unpack_from(key)[0])

@@ -207,7 +207,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 
 def decode_manifest(value: Any) -> Manifest:
-    """Return the stored manifest; CorruptError if it describes an impossible state."""
+    """Return the stored manifest; raise CorruptError if it describes an impossible state."""
     stored = codec.decode_object(layout.MANIFEST_KIND, layout.MANIFEST_KEY, value)
     with expecting("the manifest"):
         fields = dict(a_map(stored))
@@ -256,9 +256,9 @@ def _decode_passages(row: Any) -> PassageInfo:
     number, start, stop = (a_whole(each, NUMBER_STOP) for each in span)
     kept = tuple(a_whole(count, COUNTER_STOP) for count in counts)
     if not 0 < len(kept) <= PARTS_MAX or len(kept) & (len(kept) - 1):
-        raise CorruptError(f"a passage run has {len(kept)} parts, which is no power of two")
+        raise CorruptError(f"a passage run has {len(kept)} parts, which is not a power of two")
     if not isinstance(checksum, bytes) or len(checksum) != SUM_BYTES:
-        raise CorruptError(f"passage run {number} has no checksum of {SUM_BYTES} bytes")
+        raise CorruptError(f"the checksum of passage run {number} is not {SUM_BYTES} bytes long")
     return PassageInfo(number, start, stop, kept, int.from_bytes(checksum, "little"))
 
 

@@ -102,7 +102,7 @@ class Membership:
             if len(members) == most:
                 return None
             if self._one(NUMBERS, following) != number:
-                raise CorruptError(f"cluster {number} is no ring: it breaks off at {following}")
+                raise CorruptError(f"cluster {number} is not a ring: it breaks off at {following}")
             members.append(following)
             following = self.follower(following)
         return members
@@ -201,7 +201,10 @@ def rings(members: U32, offsets: I64) -> U32:
 
 
 def groups_of(labels: Array) -> tuple[I64, I64]:
-    """Group equal labels: positions sorted by label int64[n], group offsets int64[c + 1]."""
+    """Group equal labels; return positions sorted by label and group offsets.
+
+    The positions are int64[n], the offsets int64[c + 1].
+    """
     order = np.argsort(labels, kind="stable")
     ordered = labels[order]
     return order, np.append(np.flatnonzero(is_first(ordered)), len(labels))

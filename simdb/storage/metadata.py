@@ -98,7 +98,7 @@ def check_packed(packed: bytes, what: str) -> None:
     try:
         _packed(metadata, what)
     except (InputError, TypeError, ValueError) as error:
-        raise CorruptError(f"{what} is no plain object: {error}") from error
+        raise CorruptError(f"{what} is not a plain object: {error}") from error
 
 
 def encode_blocks(entries: list[tuple[int, bytes]]) -> Iterator[tuple[bytes, Any]]:
@@ -264,7 +264,7 @@ def decode_times(key: bytes, value: Any) -> U32:
 
 
 def note_key(name: object) -> bytes:
-    """Return the key under which a note is stored; InputError for an invalid name."""
+    """Return the key under which a note is stored; raise InputError for an invalid name."""
     if not isinstance(name, str) or not name:
         raise InputError(f"the name of a note must be text, got {shown(name)}")
     try:
@@ -329,7 +329,7 @@ def damaged_notes(source: Source) -> Iterator[tuple[bytes, str]]:
 
 
 def _packed(metadata: Any, what: str) -> bytes:
-    """Pack `metadata` as msgpack; InputError unless it comes back equal."""
+    """Pack `metadata` as msgpack; raise InputError unless it comes back equal."""
     try:
         packed = codec.pack_exactly(metadata)
     except TypeError:
@@ -343,7 +343,10 @@ def _packed(metadata: Any, what: str) -> bytes:
 
 
 def _is_sure(packed: bytes) -> bool:
-    """Return whether `packed`, which was packed exactly, certainly comes back equal."""
+    """Return whether unpacking `packed` is certain to give an equal value.
+
+    `packed` comes from `codec.pack_exactly`.
+    """
     return len(packed) <= METADATA_BYTES_MAX and _NAN[0] not in packed and _NAN[1] not in packed
 
 

@@ -281,7 +281,10 @@ class Presence:
         return os.path.join(self._path, name)
 
     def _state_of(self, name: str) -> os.stat_result:
-        """Return the status of a file; ReplacedError if it was replaced since it was opened."""
+        """Return the status of a file.
+
+        Raises ReplacedError if it was replaced since it was opened.
+        """
         try:
             now = os.lstat(self._name(name))
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -437,8 +440,9 @@ def make_data_file(
 ) -> None:
     """Create an empty data file in the directory `path` if it has none; FullError.
 
-    `lock`: the writer lock, which keeps two processes from creating it at once; BusyError if it is
-    not free within `timeout` seconds.  `is_synced`: sync the file and its name to the disk.
+    `lock`: the writer lock, which keeps two processes from creating it at once.  Raises BusyError
+    if it is not free within `timeout` seconds.  `is_synced`: sync the file and its name to the
+    disk.
     """
     target = os.path.join(path, files.DATA_FILE)
     if os.path.lexists(target):

@@ -117,7 +117,7 @@ def problems_of_pages(path: str) -> Iterator[str]:
 def check_pages(
     descriptor: int, path: str, *, least: int = 0, only: Collection[bytes] | None = None
 ) -> int:
-    """Return the number of the last commit; CorruptError if its pages could make LMDB crash.
+    """Return the number of the last commit; raise CorruptError if its pages could make LMDB crash.
 
     `descriptor`: the open data file `path`.  `least`: a commit that the file had before;
     CorruptError if the last one is older.  `only`: the sub-databases to check.  The caller has a
@@ -145,7 +145,10 @@ def last_commit(descriptor: int) -> int | None:
 
 
 def newest_meta(descriptor: int, *, is_whole: bool, least: int) -> Meta:
-    """Return the meta page that LMDB uses; Damage if there is none or it is older than `least`."""
+    """Return the meta page that LMDB uses.
+
+    Raises Damage if there is none or it is older than `least`.
+    """
     for attempt in range(TRIES):
         metas = _read_metas(descriptor)
         numbers = [meta.transaction for meta in metas]
@@ -175,7 +178,7 @@ def read_meta(descriptor: int, number: int, page_bytes: int) -> Meta:
         META.unpack_from(content, PAGE.size)
     )
     if (found, flags, magic, version) != (number, META_PAGE, MAGIC, VERSION):
-        raise Damage(f"page {number} is no meta page")
+        raise Damage(f"page {number} is not a meta page")
     free, main = Tree(*TREE.unpack(free_record)), Tree(*TREE.unpack(main_record))
     is_power = free.pad & (free.pad - 1) == 0
     if not is_power or not PAGE_BYTES_LEAST <= free.pad <= PAGE_BYTES_MOST:
@@ -185,7 +188,9 @@ def read_meta(descriptor: int, number: int, page_bytes: int) -> Meta:
     if (free.flags & 0xFF, main.flags, main.pad) != (FREE_FLAGS, 0, 0):
         raise Damage(f"meta page {number} has flags that simdb does not use")
     if map_bytes > MAP_BYTES_MOST:
-        raise Damage(f"meta page {number} says that the map has {map_bytes} bytes")
+        raise Damage(
+            f"meta page {number} gives the map {map_bytes} bytes, more than {MAP_BYTES_MOST}"
+        )
     return Meta(free.pad, map_bytes, last_page, transaction, free, main)
 
 
@@ -405,7 +410,7 @@ class _Walk:
         return os.pread(self._descriptor, size, start + PAGE.size) if name == FREE_PAGES else b""
 
     def _use(self, first: int, count: int, name: str) -> None:
-        """Mark pages as used; Damage if they are outside the file."""
+        """Mark pages as used; raise Damage if they are outside the file."""
         last_page = self._meta.last_page
         if not META_PAGES <= first <= first + count - 1 <= last_page:
             raise Damage(f"{name} has page {first}, outside the {last_page + 1} pages of the file")

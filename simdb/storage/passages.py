@@ -104,7 +104,7 @@ class PassageRun:
         return counts
 
     def verify(self, source: Source) -> Iterator[Table]:
-        """Yield each part; CorruptError unless it is stored with the right checksums."""
+        """Yield each part; raise CorruptError unless it is stored with the right checksums."""
         for number, count in enumerate(self.info.counts):
             if count:
                 for column, _ in COLUMNS:
@@ -125,7 +125,7 @@ class PassageRun:
             yield table, known + first, starts[known], stops - starts[known]
 
     def _parts_of(self, keys: U64) -> Iterator[tuple[int, int, int]]:
-        """Yield each part that may have some of the ascending keys, and their range start, stop."""
+        """Yield (part, start, stop) for each part that may hold keys[start:stop]; `keys` ascend."""
         if not len(keys):
             return
         numbers = np.zeros(len(keys), np.int64)

@@ -406,7 +406,7 @@ def keyed_by_weights(keys: Sequence[U64], ordinals: U32) -> Iterator[Making]:
 def kept_segments(
     parts_of: Callable[[int, int], Iterable[Segment]], kept: U32, first: int, threads: int
 ) -> Iterator[Segment]:
-    """Yield the documents `kept`, renumbered from `first` on, in segments for storage.
+    """Yield the documents `kept`, renumbered starting at `first`, in segments for storage.
 
     `parts_of(start, stop)` returns segments with at least the kept documents in this range.
     """

@@ -85,7 +85,10 @@ class Segment:
 
 
 def stored_ids(segment: Segment) -> tuple[I64, U8]:
-    """Return offsets and bytes of the stored ids of a segment; CorruptError if they do not fit."""
+    """Return offsets and bytes of the stored ids of a segment.
+
+    Raises CorruptError if they do not fit.
+    """
     offsets = segment.columns[layout.OFFSET].astype(np.int64)
     content = segment.columns[layout.ID]
     if len(offsets) and (offsets[0] or offsets[-1] != len(content) or (np.diff(offsets) < 0).any()):

@@ -83,7 +83,7 @@ class Remains:
     """
 
     def __init__(self, path: str) -> None:
-        """Read the data file `path`; CorruptError if nothing in it is recognisable."""
+        """Read the data file `path`; raise CorruptError if nothing in it is recognisable."""
         if not os.path.getsize(path):
             raise CorruptError(f"{path} is empty")
         with open(path, "rb") as file:
@@ -192,7 +192,7 @@ class Remains:
                     yield self._node(number, page, start, pages.LEAF)
 
     def nodes(self, number: int, kind: int) -> list[Node]:
-        """Return the nodes of a page; Damage unless it is a whole page of this kind."""
+        """Return the nodes of a page; raise Damage unless it is a whole page of this kind."""
         page = self._page(number)
         found, _, flags, lower, upper = pages.PAGE.unpack_from(page)
         count = (lower - pages.PAGE.size) // 2
@@ -486,7 +486,7 @@ def sound_times(source: Source, count: int) -> U32:
 
 
 def ids_of(segment: Segment) -> list[Any]:
-    """Return the ids of a segment; CorruptError if they cannot be decoded."""
+    """Return the ids of a segment; raise CorruptError if they cannot be decoded."""
     return kernel.decode_ids(*stored_ids(segment))
 
 
@@ -643,7 +643,7 @@ def _readable_block(key: bytes, value: Any) -> list[tuple[int, bytes]]:
 
 
 def _guessed_manifest(environment: Environment, source: Source) -> Manifest:
-    """Reconstruct a manifest from the stored columns; CorruptError if they are not enough."""
+    """Reconstruct a manifest from the stored columns; raise CorruptError if they are not enough."""
     lengths: dict[int, list[int]] = {}
     weighted: dict[int, int] = {}
     found: set[int] = set()
@@ -690,7 +690,7 @@ def _guessed_manifest(environment: Environment, source: Source) -> Manifest:
 
 
 def _begins_like(run: int, first: RunInfo, rows: Sequence[RunInfo], source: Source) -> bool:
-    """Return whether `run` begins with the same fingerprints as the runs from `first` on."""
+    """Return whether `run` begins with the fingerprints of `first` and the runs after it."""
     wanted = _fingerprints(run, 0, source)
     held: list[U64] = []
     for row in rows[rows.index(first) :]:

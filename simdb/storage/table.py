@@ -142,7 +142,7 @@ class GatheredKeys:
         return len(self._ordinals)
 
     def __getitem__(self, part: Any) -> U64:
-        """Return the keys in a slice or at positions; CorruptError for an unknown ordinal."""
+        """Return the keys in a slice or at positions; raise CorruptError for an unknown ordinal."""
         ordinals = self._ordinals[part]
         keys = np.empty(len(ordinals), np.uint64)
         kernel.gather(ordinals, self.start, self.segments, keys)
@@ -386,7 +386,8 @@ class Sorting:
         counts = np.array([part[number] for part in self._counts])
         bounds = np.zeros(counts.shape[1] + 1, np.int64)
         np.cumsum(counts.sum(axis=0), out=bounds[1:])
-        # The position of the first entry of each part in each bin: after the parts before it.
+        # Where each part writes into each bin: the start of the bin plus the entries of earlier
+        # parts.
         starts = bounds[:-1] + np.cumsum(counts, axis=0) - counts
 
         def move(at: int) -> None:

@@ -143,7 +143,7 @@ def read_dump(stream: BinaryIO, name: str) -> Iterator[DumpPart]:
     elif start.startswith(CONTINUATION):
         yield from _parts(source)
     else:
-        raise FormatError(f"{name} is no dump of simdb: it starts with {start!r}")
+        raise FormatError(f"{name} is not a dump of simdb: it starts with {start!r}")
     if source.read(1):
         raise CorruptError(f"{name} goes on after its end, at byte {source.at - 1}")
 
@@ -154,7 +154,7 @@ def _parts(source: "_Summed") -> Iterator[DumpPart]:
         reader = load_arrow("a dump", "pyarrow.ipc").open_stream(source)
         said = reader.schema.metadata or {}
     if said.get(b"format") != FORMAT:
-        raise FormatError(f"{name} is no dump of simdb, but another stream of Arrow")
+        raise FormatError(f"{name} is not a dump of simdb, but another stream of Arrow")
     with expecting(f"the head of {name}"):
         _check_version(name, int(said[b"version"]), VERSION)
         yield DumpPart(HEAD, json.loads(said[b"head"]), f"the head of {name}")
@@ -231,7 +231,7 @@ def _values(column: Any) -> Any:
 def _checked(
     found: dict[str, Any], metadata: list[tuple[int, bytes]], place: str
 ) -> DumpedDocuments:
-    """Return the documents from columns by name; CorruptError for impossible values."""
+    """Return the documents from columns by name; raise CorruptError for impossible values."""
     ids, states, grains = found["id"], found["state"], found["passages"]
     if (states > WEIGHTED).any():
         raise CorruptError(
@@ -278,7 +278,7 @@ class _Summed:
     def __init__(self, stream: BinaryIO, name: str) -> None:
         self._stream, self.name = stream, name
         self._sum = xxhash.xxh3_64()
-        self.ahead = b""  # bytes that the next `read` returns again
+        self.ahead = b""  # bytes read ahead, which the next `read` returns
         self.at = 0
 
     @property
@@ -295,9 +295,9 @@ class _Summed:
             view = view[len(view) if taken is None else taken :]
 
     def read(self, count: int) -> bytes:
-        """Read `count` bytes, or none at the end of the stream; CorruptError for a partial read.
+        """Read `count` bytes, or none at the end of the stream.
 
-        Arrow reads 4 bytes where a stream may end.
+        Arrow reads 4 bytes where a stream may end.  Raises CorruptError for a partial read.
         """
         if count > MESSAGE_BYTES_MAX:
             raise CorruptError(

@@ -19,7 +19,7 @@ enum {
 enum json_kind { JSON_NOTHING, JSON_STRING, JSON_WHOLE_NUMBER };
 enum json_line { JSON_TAKEN, JSON_BLANK, JSON_REFUSED };
 
-/* The names that lead to a wanted field, from the outermost object on. */
+/* The names that lead to a wanted field, starting with the outermost object. */
 struct json_path {
     int64_t length;
     const uint8_t *const *names;

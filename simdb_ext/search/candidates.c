@@ -38,8 +38,8 @@ static void insert(const uint64_t *sets, uint64_t *end, uint64_t set)
     *end = set;
 }
 
-/* Find the candidates of one size; return their number.  If a set is no candidate, neither are its
-   children. */
+/* Find the candidates of one size; return their number.  If a set is not a candidate, neither are
+   its children. */
 static size_t find_of_size(uint64_t *sets, unsigned size, size_t cap)
 {
     uint64_t waiting[CANDIDATE_OTHERS], children[2];

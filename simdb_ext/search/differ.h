@@ -65,7 +65,7 @@ static void differ_pairs(const uint8_t *const *lefts, const uint8_t *const *righ
 #undef CALL
 }
 
-/* Compare the hashes from `start` on.  If `some` is below `width`, the first `some` bytes are
+/* Compare the hashes, starting at `start`.  If `some` is below `width`, the first `some` bytes are
    compared first: few random hashes are near in them. */
 VECTOR_INLINE size_t near_hashes_from(const uint8_t *query, const uint8_t *hashes, size_t start,
                                       size_t count, size_t width, size_t some, uint32_t most,

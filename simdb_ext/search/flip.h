@@ -218,7 +218,7 @@ static size_t copy_between(const uint64_t *sets, size_t count, int64_t low, int6
 
 #if VECTORS_X86
 
-enum { FEW = 4 }; /* sets; from this number on, several are joined at a time */
+enum { FEW = 4 }; /* this number of sets or more are joined several at a time */
 
 /* If there are few sets, loading several together would wait for the stores before. */
 VECTOR_INLINE size_t join_some(uint64_t *sets, size_t count, uint64_t bit,

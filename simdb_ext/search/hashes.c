@@ -17,7 +17,7 @@ struct walk {
     size_t query, near_left, near_right;
 };
 
-/* Find and prefetch the pairs from `start` on. */
+/* Find and prefetch the pairs starting at `start`. */
 static void find_block(const struct search_vectors *vectors, const struct search_hash_pairs *pairs,
                        size_t start, struct walk *walk, struct block *block)
 {

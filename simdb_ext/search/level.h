@@ -23,7 +23,7 @@ static inline __m256i lanes(size_t count)
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), numbers);
 }
 
-/* Return the weights from `place` on; lanes beyond the first `count` are 0. */
+/* Return the weights starting at `place`; lanes beyond the first `count` are 0. */
 static inline struct eight floats(const void *weights, size_t place,
                                   size_t count)
 {

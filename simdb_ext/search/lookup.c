@@ -4,8 +4,8 @@
 #include "probing.h"
 
 enum {
-    SORTED_MIN = 1024, /* queries from which on sorting them may pay */
-    SHARING = 16,      /* header values for each query up to which sorting pays */
+    SORTED_MIN = 1024, /* least number of queries for which sorting may pay */
+    SHARING = 16,      /* most header values per query for which sorting pays */
     LINE_BITS = 3      /* log2 of the entries per header at which headers share no cache line */
 };
 

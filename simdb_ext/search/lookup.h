@@ -13,8 +13,8 @@
 
 enum { SEARCH_TAG_BITS = 16 };
 
-/* The part of a run that is searched.  Lookups take the buckets that begin at the `length`
-   directory entries from `start` on; a scan takes the positions from `first` to `last`. */
+/* The part of a run that is searched.  Lookups take the buckets that begin at `length` directory
+   entries, starting at `start`; a scan takes the positions from `first` to `last`. */
 struct search_window {
     uint64_t start, length;
     uint64_t first, last;

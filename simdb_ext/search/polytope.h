@@ -110,7 +110,8 @@ struct polytope_unit {
 struct polytope_unit polytope_unit_of(int32_t norm, size_t vector_width);
 
 /* Return the cut: the limit on the total cost of the vertices of a header of `width` bits.  It is
-   the threshold, at least 0, minus the normaliser of the rotated vector, and at least 0. */
+   max(0, threshold - n), where n is the normaliser of the rotated vector and the threshold is not
+   negative. */
 int32_t polytope_cut(double threshold, const struct polytope_unit *unit, const int16_t *rotated,
                      unsigned width);
 

@@ -9,7 +9,7 @@ cdef Py_buffer *polytope_vectors(Views views, object vectors) except NULL:
 
 
 cdef size_t polytope_tables(object table_count, size_t least, size_t first_table=0) except? 0:
-    """Return the number of tables; raise ValueError unless they exist from `first_table` on."""
+    """Return `table_count`; raise ValueError if it is below `least` or beyond the last table."""
     cdef Py_ssize_t most = <Py_ssize_t> POLYTOPE_TABLES_MAX - <Py_ssize_t> first_table
     if not <Py_ssize_t> least <= table_count <= most:
         raise ValueError(f"table_count is {table_count}, not from {least} to {most}")

@@ -286,7 +286,7 @@ VECTOR_INLINE unsigned alike_of(const uint64_t *keys, uint32_t some, __m256i tag
     return _bzhi_u32(~far, some);
 }
 
-/* Return the sizes of 32 bits, from bit 32 * `half` on; 0 for bits that are not set. */
+/* Return the sizes of 32 bits, starting at bit 32 * `half`; 0 for bits that are not set. */
 VECTOR_INLINE __m256i sizes_of(const uint8_t *sizes, uint64_t bits, int half)
 {
     const __m256i places = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202,

@@ -14,7 +14,7 @@ enum {
     SEEN_BITS = 10,   /* log2 of the number of ordinals that are remembered */
     AHEAD = 8,        /* matches between the request for a vector and its use */
     BATCH = SEARCH_SIFTING, /* queries whose probes are looked up in the order of tables */
-    BATCH_LEAST = 2048,     /* queries from which on a batch pays */
+    BATCH_LEAST = 2048,     /* least queries for which a batch pays */
     BATCH_BITS = 14,        /* of the index of a query */
     REST_BITS = 32 - BATCH_BITS, /* of a header: the bits that vary within a bin */
     BIN_KEYS = 1 << 14,     /* keys that the headers of a bin lead to, about */
@@ -116,7 +116,7 @@ static unsigned query_of(const struct searching *searching, uint32_t place)
     return place % SEARCH_SIFTING - searching->group->offset;
 }
 
-/* Prepare a group of queries, from query `first` of the request on. */
+/* Prepare a group of queries, starting at query `first` of the request. */
 static void begin_group(struct searching *searching, size_t first, size_t stop)
 {
     const struct polytope_request *request = searching->request;
@@ -216,7 +216,7 @@ static void offer_once(struct search_best *best, uint32_t far, uint32_t ordinal)
     search_offer(best, rank);
 }
 
-/* Measure `count` candidates of one query, from candidate `start` on. */
+/* Measure `count` candidates of one query, starting at candidate `start`. */
 static void weigh_some(struct searching *searching, size_t start, size_t count)
 {
     struct scratch *scratch = searching->scratch;

@@ -5,7 +5,7 @@
 enum {
     AHEAD = 16,   /* gathered probes between the request for memory and its use */
     BLOCK = 256,  /* queries whose dearer sets wait until the cheaper sets are probed */
-    CROWDED = 12, /* keys for each header from which on gathering the probes pays */
+    CROWDED = 12, /* least keys per header for which gathering the probes pays */
     FEW = 8       /* queries below which waiting takes longer than probing for all sets, and
                      finding candidates takes longer than they save */
 };
@@ -293,8 +293,8 @@ struct block {
     size_t count;
 };
 
-/* Probe for the cheaper sets, without the empty one, of the queries from `query` on that have room
-   in the block; return the next query. */
+/* Probe for the cheaper sets, without the empty one, of the queries that have room in the block,
+   starting at `query`; return the next query. */
 static size_t probe_cheaper(struct flipping *flipping, const struct part *part, size_t query,
                             struct block *block)
 {

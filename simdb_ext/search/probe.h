@@ -15,7 +15,7 @@
 struct search_volatility {
     const uint8_t *levels; /* 64 for each query */
     struct search_flips flips;
-    size_t table_count; /* number of tables that are searched, from the first on */
+    size_t table_count; /* number of tables that are searched: the first ones */
     unsigned width;     /* limit on the bits of a header; a directory may have more */
     int is_ordered; /* whether to ignore theta and take the first `flips.cap` sets of VOSH */
 };

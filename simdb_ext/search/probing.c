@@ -3,7 +3,7 @@
 enum {
     LINE = 8,          /* keys in a cache line */
     FETCHED_MAX = 256, /* keys of a bucket that are prefetched */
-    CROWD_MIN = 3,     /* queries from which on comparing them with one range together pays */
+    CROWD_MIN = 3,     /* least queries for which comparing them with a range together pays */
     TILE = 4096        /* keys that fit the first-level cache while all queries are compared */
 };
 

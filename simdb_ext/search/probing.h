@@ -190,7 +190,7 @@ static inline void search_request_probe(struct search_probing *probing, struct s
         search_turn(probing);
 }
 
-/* Probe for the keys of the 2**spread directory entries from entry `first` on. */
+/* Probe for the keys of 2**spread directory entries, starting at entry `first`. */
 static inline void search_add_probe(struct search_probing *probing,
                                     const struct search_column *column, uint64_t first,
                                     uint32_t spread, uint64_t key, uint32_t query)

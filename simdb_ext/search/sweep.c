@@ -25,8 +25,8 @@ static inline uint64_t header_at(const struct search_sweep *sweep, const struct 
     return sweep->keys[position] & groups->header;
 }
 
-/* Return the first position from `start` on whose header is above `header`: double the steps, then
-   halve them. */
+/* Return the first position, `start` or later, whose header is above `header`: double the steps,
+   then halve them. */
 static uint64_t first_above(const struct search_sweep *sweep, const struct groups *groups,
                             uint64_t start, uint64_t header)
 {

@@ -21,7 +21,7 @@ struct search_sweep {
     uint64_t flipped; /* bits of the header in which pairs differ, as bits of a key */
     unsigned distance;
     uint64_t i, j; /* the first pair to look at; afterwards, the first without room */
-    uint64_t stop; /* pairs with `i` from here on are omitted; at most `count` */
+    uint64_t stop; /* pairs whose `i` is this or more are omitted; at most `count` */
 };
 
 /* Write up to `capacity` pairs, the smaller ordinal on the left, and return their number.  When no

@@ -43,7 +43,10 @@ cdef size_t segments_of(runs) except? 0:
 
 
 cdef uint32_t segment_bits_of(arrays) except? 0:
-    """Return log2 of the length of all arrays but the last; ValueError unless a power of two."""
+    """Return log2 of the length of all arrays but the last.
+
+    Raises ValueError unless a power of two.
+    """
     cdef uint64_t length = 1 << 32 if len(arrays) < 2 else len(arrays[0])
     if length == 0 or length & (length - 1) != 0:
         raise ValueError(f"segments have {length} entries, not a power of two")

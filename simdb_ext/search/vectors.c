@@ -8,7 +8,7 @@
 enum {
     BLOCK = 64, /* vectors whose memory is fetched together */
     TILE = 256, /* vectors that fit the first-level cache while all queries are compared */
-    REPEATED = 8 /* comparisons with one vector from which on unpacking it pays */
+    REPEATED = 8 /* least comparisons with one vector for which unpacking it pays */
 };
 
 static const float LEAST = -2; /* below every similarity */
@@ -221,7 +221,7 @@ struct tile {
     size_t count;
 };
 
-/* Fill a tile with the documents of a segment, from `first` on, that are not omitted. */
+/* Fill a tile with the documents of a segment that are not omitted, starting at `first`. */
 static void fill_tile(const struct search_segment *segment, const struct search_filter *filter,
                       size_t width, uint64_t first, struct tile *tile)
 {

@@ -33,7 +33,7 @@ cdef class Texts:
         free(self.room)
 
     cdef int collect(self, documents, Py_ssize_t first) except -1:
-        """Collect a chunk of documents from `first` on, or fewer if one of them has an error."""
+        """Collect a chunk of documents starting at `first`, or fewer if one has an error."""
         self.count = 0
         self.owners = []
         self.error = None
@@ -215,7 +215,7 @@ cdef class Tokens:
         free(self.tokens)
 
     cdef int collect(self, tuple documents, Py_ssize_t first) except -1:
-        """Collect a chunk of documents from `first` on."""
+        """Collect a chunk of documents starting at `first`."""
         self.count = 0
         self.offsets[0] = 0
         self.owners = []

@@ -3,7 +3,7 @@
 
 HIT = np.dtype([("document", np.int32), ("position", np.int32), ("entry", np.uint32)])
 
-# Words for each hit for which there is room at first.
+# The initial room is one hit per WORDS_EACH_HIT words.
 cdef enum:
     WORDS_EACH_HIT = 4
 

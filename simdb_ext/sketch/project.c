@@ -71,7 +71,7 @@ static int is_wide(const struct sketch_settings *settings)
     return settings->dimensions > SKETCH_DIMENSIONS;
 }
 
-/* Make the further words of features from `start` on, a part of `count`; return the number made. */
+/* Make the further words of some of `count` features, starting at `start`; return how many. */
 static int64_t make_further(struct sketch_scratch *scratch, const uint64_t *first, int64_t start,
                             int64_t count)
 {
@@ -171,7 +171,7 @@ static void count_features(struct sketch_scratch *scratch, int length,
     memmove(scratch->second, scratch->second + count, 8 * (size_t)scratch->held);
 }
 
-/* Write the units of `count` features of the bag, from feature `start` on. */
+/* Write the units of `count` features of the bag, starting at feature `start`. */
 static void weigh_bag(struct sketch_scratch *scratch, int64_t start, int64_t count,
                       const struct sketch_settings *settings)
 {
@@ -198,7 +198,7 @@ static void add_bag(struct sketch_scratch *scratch, const struct sketch_settings
     }
 }
 
-/* Write the weights that one pair of words makes, from `first` on. */
+/* Write the weights that one pair of words makes, starting at `first`. */
 static void write_some(const struct sketch_scratch *scratch, int first, int32_t *whole,
                        float *weights)
 {

@@ -18,8 +18,8 @@ struct sketch_token {
    any text is read. */
 void sketch_tokens_begin(struct sketch_scratch *scratch, const struct sketch_settings *settings);
 
-/* Hold the hashes of the tokens from `position` on, in at most a window of characters; return where
-   the next window begins. */
+/* Hold the hashes of the tokens starting at `position`, in at most a window of characters; return
+   where the next window begins. */
 int64_t sketch_hold_window(struct sketch_scratch *scratch, const struct sketch_text *text,
                            int64_t position, struct sketch_space *space,
                            const struct sketch_settings *settings);
@@ -43,9 +43,9 @@ enum sketch_outcome {
 /* Fill the table of logarithms; call this once, before anything else. */
 void sketch_project_begin(void);
 
-/* Write weights and numbers of features of the texts from text `done` on, up to the first text with
-   an error.  `done` becomes the number of texts before it.  Texts whose number of features is not
-   negative are skipped.  `sketch_tokens_begin` has prepared `scratch`.
+/* Write weights and numbers of features of the texts, starting at text `done`, up to the first text
+   with an error.  `done` becomes the number of texts before it.  Texts whose number of features is
+   not negative are skipped.  `sketch_tokens_begin` has prepared `scratch`.
 
    Weights are [count][settings->dimensions], int32 for SKETCH_TF and SKETCH_BINARY without idf,
    else float.  With SKETCH_COLLECT there are no weights, and the features of the last text remain

@@ -30,7 +30,7 @@ def test_one_word_among_the_numbers_of_a_table_is_noted_and_changes_no_other_gro
 
     assert ran.code == 0
     assert ids_in("k.jsonl") == ["b", "c"]
-    assert "1 of 3 values of 'score' are no numbers, such as 'n/a'" in ran.notes
+    assert "1 of 3 values of 'score' are not numbers, such as 'n/a'" in ran.notes
 
 
 def test_what_an_earlier_run_stored_is_kept_and_that_is_said(simdb_run, write_lines):

@@ -301,7 +301,7 @@ def test_few_documents_and_empty_batches_are_answered(open_database, searched):
 @over(
     ("given", "error", "message"),
     [
-        *(({"document": "a", "k": k}, simdb.OptionError, "k must be a whole number from 1 on, got")
+        *(({"document": "a", "k": k}, simdb.OptionError, "k must be a whole number of 1 or more")
           for k in (0, "3", 1.5, True)),
         *(({"document": document, "recall": recall}, simdb.OptionError, "above 0 and at most 1")
           for recall in (0, 1.5, "1", float("nan")) for document in (5, "a text")),

@@ -80,7 +80,7 @@ def test_a_save_that_fails_leaves_the_old_file(path, monkeypatch):
 def test_a_table_that_is_not_there_is_not_found_and_a_directory_is_none(tmp_path):
     with pytest.raises(simdb.NotFoundError, match=r"no IDF table at .*none\.idf"):
         simdb.load_idf(tmp_path / "none.idf")
-    with pytest.raises(simdb.InputError, match="no regular file"):
+    with pytest.raises(simdb.InputError, match="not a regular file"):
         simdb.load_idf(tmp_path)
 
 
@@ -102,7 +102,7 @@ def test_a_table_is_not_called_damaged_for_want_of_a_descriptor(path, monkeypatc
 def test_another_kind_of_file_is_no_table(tmp_path, content):
     (tmp_path / "other").write_bytes(content)
 
-    with pytest.raises(simdb.FormatError, match="is no IDF table"):
+    with pytest.raises(simdb.FormatError, match="is not an IDF table"):
         simdb.load_idf(tmp_path / "other")
 
 

@@ -182,7 +182,7 @@ def test_a_dump_that_could_not_be_loaded_is_not_made(tmp_path, monkeypatch):
     database = simdb.open(tmp_path / "db")
     store_as_earlier(database, monkeypatch, msgpack.packb({"a": {(1,): 2}}))
 
-    with pytest.raises(CorruptError, match="metadata of ordinal 0 is no readable object"):
+    with pytest.raises(CorruptError, match="metadata of ordinal 0 is not readable"):
         database.dump(io.BytesIO())
 
     database.close()

@@ -62,5 +62,5 @@ def test_who_may_read_but_not_write_the_lock_file_is_told_which_and_what_to_do(
 
     monkeypatch.setattr(lmdb, "open", refused)
 
-    with pytest.raises(simdb.ForbiddenError, match=r"lock\.mdb may not be written.*chmod go\+rw"):
+    with pytest.raises(simdb.ForbiddenError, match=r"may not write .*lock\.mdb.*chmod go\+rw"):
         simdb.open(tmp_path / "db", "r")

@@ -279,7 +279,7 @@ def test_bytes_arrow_columns_and_odd_texts_are_taken(titles):
     [
         ({"texts": "one text"}, "texts must be a list"),
         ({"texts": []}, "there are no texts"),
-        ({"texts": ["", "..."]}, "none of 2 texts has a word"),
+        ({"texts": ["", "..."]}, "none of the 2 texts contains a word"),
         ({"texts": ["a", 5]}, "text 1 is int"),
         ({"texts": ["a b", "c d"], "pairs": [(0, 1)]}, "together"),
         ({"texts": ["a b"], "labels": [1]}, "together"),

@@ -136,7 +136,7 @@ class CommandOption(click.Option):
         self.takes_all = takes_all
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        """Return the value; UsageError if it is an option."""
+        """Return the value; raise UsageError if it is an option."""
         flags = {flag for each in ctx.command.params for flag in each.opts}
         is_place = self.metavar in FOLDERS + FILES
         for each in value if isinstance(value, list | tuple) else [value]:

@@ -117,7 +117,7 @@ class Intake:
     ) -> Iterator[files.Batch]:
         """Yield all documents in batches of bounded size.
 
-        `sketch` decides whether texts that look like HTML get a hint; None for no hint, in a
+        Whether texts that look like HTML get a hint depends on `sketch`; None for no hint, in a
         command without that option.  `notes_short`: give a hint about short documents.  Hints come
         at the end, where other notes do not hide them.
         """
@@ -230,7 +230,7 @@ class Intake:
     def _leave_out(
         self, batch: files.Batch | None, on_error: str, row: int, id: Any, reason: str
     ) -> None:
-        """Report a document that is skipped; InputError with on_error="raise"."""
+        """Report a document that is skipped; raise InputError with on_error="raise"."""
         where = f"document {id!r}" if batch is None else batch.where(row)
         if on_error == RAISE:
             raise InputError(f"{where}: {reason}")
@@ -266,7 +266,10 @@ class Intake:
         return batch
 
     def report(self, problem: files.InputProblem) -> None:
-        """Count and show a skipped file or record; InputError for a null with --on-null error."""
+        """Count and show a skipped file or record.
+
+        Raises InputError for a null with --on-null error.
+        """
         if self._on_null and problem.is_null:
             if self._on_null == ERROR:
                 raise InputError(f"{problem.where}: {problem.reason}")
@@ -357,7 +360,7 @@ class KeptOutput(NamedTuple):
         staying: files.Staying,
         reading: files.SourceOptions,
     ) -> KeptOutput:
-        """Return the output with its format; OptionError if the sources do not fit it.
+        """Return the output with its format; raise OptionError if the sources do not fit it.
 
         `staying`: see `keep_format`.
         """

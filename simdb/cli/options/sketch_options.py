@@ -58,7 +58,7 @@ class SketchOptions:
     def given(self, bits: int | None = None) -> Given:
         """Return the options that were given, and the options of the preset and the IDF table.
 
-        `bits`: value of --bits; OptionError for any other option together with it.
+        `bits`: value of --bits.  Raises OptionError for any other option together with it.
         """
         if bits is not None:
             for name, value in asdict(self).items():
@@ -80,7 +80,7 @@ class SketchOptions:
         return start | {name: value for name, value in named.items() if value is not None}
 
     def _of_bytes(self) -> Given:
-        """Return the options that --bytes sets; OptionError if one of them is given, too."""
+        """Return the options that --bytes sets; raise OptionError if one of them is given, too."""
         if self.bytes is None:
             return {}
         for name in SIZED:

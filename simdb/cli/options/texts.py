@@ -66,7 +66,7 @@ class Beginnings(ExitStack):
     """
 
     def __init__(self, characters: int) -> None:
-        """Keep `characters` of each text."""
+        """Keep the first `characters` characters of each text."""
         super().__init__()
         self._characters = characters
         self._texts = self.enter_context(files.TextsById())

@@ -276,7 +276,7 @@ class Places:
 
 
 def check_keep(keep: object, *, has_texts: bool) -> None:
-    """Raise OptionError if `keep` is no rule, or needs texts although `has_texts` is False."""
+    """Raise OptionError if `keep` is not a rule, or needs texts although `has_texts` is False."""
     if isinstance(keep, Places):
         return
     rule = keeping.parse(keep)

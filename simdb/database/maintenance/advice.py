@@ -24,7 +24,7 @@ from simdb.database.state.store import Store
 from simdb.sketch import CONCERNS, SHORT_WORDS, installed_versions, is_telling, median_features
 from simdb.storage import file_system
 
-# A reader this many commits behind is no query; the pages freed since cannot be used again.
+# A reader this many commits behind is not a query; pages freed since then cannot be reused.
 LAG_COMMITS = 100
 DELETED_LEAST = 1000
 DELETED_SHARE = 0.2

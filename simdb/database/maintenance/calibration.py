@@ -125,7 +125,7 @@ def calibrate(
     elif isinstance(sample, int | np.integer) and not isinstance(sample, bool):
         if sample < 1:
             raise OptionError(
-                f"sample must be a whole number from 1 on, or documents, got {sample!r}"
+                f"sample must be a whole number of 1 or more, or documents, got {sample!r}"
             )
         count = int(sample)
     else:

@@ -363,7 +363,7 @@ def _check_ahead(store: Store, rows: Sequence[RunInfo]) -> None:
 def _merge_runs(
     store: Store, base: Contents, source: Source, number: int, put: Put, threads: int
 ) -> list[RunInfo]:
-    """Write all live documents as runs, numbered from `number` on."""
+    """Write all live documents as runs, numbered starting at `number`."""
     runs = list(base.runs)
     if len(base.delta.batch):
         runs.append(rewriting.seal(base.delta, store.keying, store.options.header_offset, threads))

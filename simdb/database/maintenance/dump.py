@@ -142,7 +142,7 @@ def _are_kept(options: Options) -> list[bool]:
 def document_groups(
     store: Store, source: storage.Source, contents: storage.Contents
 ) -> Iterator[transfer.DumpedDocuments]:
-    """Yield all live documents in order, in small groups; CorruptError for damage."""
+    """Yield all live documents in order, in small groups; raise CorruptError for damage."""
     membership = storage.Membership(source) if store.options.keeps_clusters else None
     times = None
     if store.options.keeps_times:
@@ -180,13 +180,16 @@ def document_groups(
 
 
 def _checked(packed: bytes, ordinal: int) -> bytes:
-    """Return the metadata of a document; CorruptError if `load` would refuse it."""
+    """Return the metadata of a document; raise CorruptError if `load` would refuse it."""
     metadata.check_packed(packed, f"metadata of ordinal {ordinal}")
     return packed
 
 
 def _groups(source: storage.Source, contents: storage.Contents) -> Iterator[storage.Segment]:
-    """Yield all documents in order, in small parts, with deleted ones; CorruptError for damage."""
+    """Yield all documents in order, in small parts, with deleted ones.
+
+    Raises CorruptError for damage.
+    """
     for run in contents.runs:
         for number in range(run.segment_count):
             for column in layout.COLUMN_KINDS:
@@ -242,7 +245,7 @@ def upgrade(path: str | os.PathLike[str], python: str | None, progress: Progress
     with closing(files), storage.translated(place), ExitStack() as held:
         with files.alone():
             size = ROOM_FACTOR * files.presence.data_bytes
-        # The process of an earlier upgrade may have ended before its last step.
+        # An earlier upgrade may have been interrupted before its last step.
         if os.path.lexists(made) and (not os.path.lexists(kept) or os.path.samefile(kept, data)):
             shutil.rmtree(old)
         elif os.path.lexists(kept) and not os.path.lexists(made):

@@ -322,7 +322,7 @@ def _write(
 def _move_passages(
     writer: Writer, source: storage.Source, found: salvage.Salvage, kept: U32
 ) -> tuple[storage.PassageInfo, ...]:
-    """Store the sound passages of `kept` as one run, since they cannot be made without texts."""
+    """Store the sound passages of `kept` as one run, since only texts can create them again."""
     if not len(kept):
         return ()
     passages, number = storage.Passages.stored(found.passages), found.manifest.next_passage
@@ -354,7 +354,7 @@ def _readable_clusters(
 ) -> U32 | None:
     """Return the cluster number of each kept document; None if clusters must be found again.
 
-    Clusters are always found again if documents alone decide them, or if documents were lost.
+    Clusters are always found again if they depend only on the documents, or if documents were lost.
     """
     options = store.options
     if not options.keeps_clusters or found.losses or layout.CLUSTERS in found.torn:
@@ -410,7 +410,7 @@ def page_problem_of(store: Store) -> CorruptError | None:
 def rescue(path: str, problem: Error, *, drop_damaged: bool, **asked: Any) -> Rebuild:
     """Rebuild the database in the directory `path`, which `problem` keeps from being opened.
 
-    `asked`: see `rebuild`.  Raises `problem` if this is no database of this version.  Raises
+    `asked`: see `rebuild`.  Raises `problem` if this is not a database of this version.  Raises
     CorruptError and changes nothing if documents would be lost and `drop_damaged` is False.
     """
     files = storage.OpenFiles(path, is_synced=True, timeout=WAIT_SECONDS)

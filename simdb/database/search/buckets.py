@@ -102,11 +102,11 @@ def not_labels(labels: U32, threads: int = 1) -> U32:
 
 
 class Crowds:
-    """The documents that are in crowds, and the postponed ones among them.
+    """The documents in crowds, some of them postponed.
 
-    `least`: the least size of a crowd.  Groups grow while pairs are joined.  So they are counted
-    again when the number of documents looked up has doubled, and enough pairs for another crowd
-    were found.
+    `least`: the smallest size of a crowd.  Groups grow as pairs are joined.  They are counted again
+    once the number of documents looked up has doubled and enough pairs for another crowd have been
+    found.
     """
 
     def __init__(self, forest: kernel.Forest) -> None:

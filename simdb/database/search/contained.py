@@ -100,7 +100,7 @@ class _Query(NamedTuple):
 
 
 def question_of(store: Store, question: Question, *, is_of_many: bool) -> ContainedQuestion:
-    """Return the question; OptionError if arguments conflict, or if there are no passages."""
+    """Return the question; raise OptionError if arguments conflict, or if there are no passages."""
     contained, texts = question.contained, question.texts
     if question.verify is not None:
         raise OptionError(
@@ -202,7 +202,7 @@ def measured(
 ) -> ContainedDocuments:
     """Return the documents that contain enough of a query, measured by their texts.
 
-    If a text is not known, the estimate decides.  The texts of documents that cannot contain enough
+    If a text is not known, the estimate counts.  The texts of documents that cannot contain enough
     are not read.  `left_out`: the ordinal of the query itself.
     """
     assert question.texts is not None
@@ -245,12 +245,15 @@ def measured(
 
 
 def texts_of(texts: Reader, state: State, ordinals: U32) -> Sequence[Any]:
-    """Return the texts of documents, None if unknown; InputError for a value that is no text."""
+    """Return the texts of documents, None if unknown.
+
+    Raises InputError for a value that is not text.
+    """
     read = list(as_texts(texts(state, ordinals), errors="replace"))
     for ordinal, text in zip(ordinals.tolist(), read, strict=True):
         if text is not None and not isinstance(text, str):
             id, kind = state.id_of(ordinal), type(text).__name__
-            raise InputError(f"texts= gave no text of {id!r} but {kind}")
+            raise InputError(f"texts= must return a str for {id!r}, got {kind}")
     return read
 
 

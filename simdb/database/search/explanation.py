@@ -1,7 +1,7 @@
 """Explanations: why two documents match or do not, down to bits, bands and features.
 
-Each document is stored or given.  One of them is the query: its criterion decides, and its plan
-says whether a query finds the other.
+Each document is stored or given.  One of them is the query: its criterion defines a match, and its
+plan says whether a query finds the other.
 """
 
 import math
@@ -90,7 +90,7 @@ def explained(searcher: Searcher, both: Both, question: Question, errors: str) -
 def _explained(
     state: State, both: Both, question: Question, errors: str, *, home: State | None = None
 ) -> Explanation:
-    """Explain why two documents match or not; InputError unless there are exactly two.
+    """Explain why two documents match or not; raise InputError unless there are exactly two.
 
     `home`: the state of the first stored document, if it is in another database.
     """
@@ -119,7 +119,7 @@ def _explained(
 
 
 def _stored_side(state: State, id: Id) -> Side:
-    """Return the side of a stored document; NotFoundError if the id is unknown."""
+    """Return the side of a stored document; raise NotFoundError if the id is unknown."""
     ordinals = known_ordinals(state, [id])
     sketches = stored_sketches(state, ordinals)
     if state.kind.stores == SIGNATURES:
@@ -405,7 +405,10 @@ def _volatilities(weights: F32 | None, similarity: float) -> F64 | None:
 
 
 def _ranks(weights: F32 | None) -> I64 | None:
-    """Return the rank of each bit by volatility, from 1 on."""
+    """Rank the bits by volatility, starting at 1 for the weight nearest zero.
+
+    Returns None without weights.
+    """
     if weights is None:
         return None
     order = np.argsort(np.abs(weights[:FINGERPRINT_BITS]), kind="stable")

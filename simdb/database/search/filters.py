@@ -1,4 +1,4 @@
-"""Filters: the user's functions that decide about documents found, or give their texts.
+"""Filters: the user's functions that accept or drop the documents found, or give their texts.
 
 `where` is called with the metadata of a document, and `accept` with the id of a match.  `accept`
 may return the exact similarity of the match.
@@ -190,8 +190,8 @@ def accepted_many(
 def by_ids(name: str, given: Any) -> Callable[[list[Id]], Sequence[Any]]:
     """Return a function from ids to the values that the argument `name` of a verb gives for them.
 
-    `given`: a mapping from ids, or a function of a list of ids; OptionError for anything else.
-    Unknown values are None.
+    `given`: a mapping from ids, or a function of a list of ids.  Raises OptionError for anything
+    else.  Unknown values are None.
     """
     if isinstance(given, Mapping):
         return lambda ids: [given.get(id) for id in ids]
@@ -223,7 +223,7 @@ def _judged(match: Match, verdict: Any, least: float | None) -> Match | None:
 
 
 def exact_value(verdict: Any, id: Any, what: str) -> float:
-    """Return the number that `accept` returned for a match; InputError for anything else."""
+    """Return the number that `accept` returned for a match; raise InputError for anything else."""
     is_number = isinstance(verdict, int | float | np.floating | np.integer)
     if not is_number or verdict != verdict:
         raise InputError(

@@ -1,9 +1,9 @@
-"""Judge: decides about candidates, found by an estimate, by the exact similarity of their texts.
+"""Judge: decides which candidates match, by the exact similarity of their texts.
 
-An estimate that is a little too low must not lose a match, so the search keeps candidates below the
-threshold, and the texts decide.  Texts are stored, or the caller gives them in batches, for the
-candidates only.  If a text is missing, its stored features decide or, without features, the
-estimate.
+An estimate that is a little too low must not lose a match.  So the search keeps candidates below
+the threshold, and their texts are compared.  Texts are stored, or the caller gives them in batches,
+for the candidates only.  If a text is missing, its stored features are compared.  Without features,
+the estimate counts.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ VERIFICATIONS = (ESTIMATE, EXACT, NUMBERS)
 # have heavier tails than a normal variable: about one in 100 is beyond 3, and of 195,000 pairs none
 # was beyond 5.  To find all pairs, the third distance replaces both.
 SEARCHED_DEVIATIONS, KEPT_DEVIATIONS, CERTAIN_DEVIATIONS = 0.5, 5.0, 8.0
-# Recall of candidates in a search for all pairs, if texts or features decide about them.
+# Recall of candidates in a search for all pairs, if their texts or features are compared.
 EXACT_RECALL = 0.9999
 # Limit on the remembered pairs, of 12 bytes each.
 REMEMBERED_MOST = 1 << 20
@@ -129,10 +129,10 @@ class Judge:
         has_features: bool = False,
         only_estimates: bool = False,
     ) -> None:
-        """Accept pairs from the exact similarity `least` on.
+        """Accept pairs with an exact similarity of `least` or more.
 
-        `remembered`: see `TextsByOrdinal`.  `has_features`: stored features decide if texts are not
-        known.  `only_estimates`: neither texts nor features are known of any document.
+        `remembered`: see `TextsByOrdinal`.  `has_features`: stored features are compared if texts
+        are not known.  `only_estimates`: neither texts nor features are known of any document.
         """
         self.least, self.only_estimates = least, only_estimates
         self.counts = Verification(exact.measure, least)
@@ -194,11 +194,11 @@ class Judge:
 
 
 def check_verification(verify: object, texts: object, options: Options | None = None) -> bool:
-    """Return whether texts or stored features decide, and not estimates alone.
+    """Return whether texts or stored features are compared, and not estimates alone.
 
-    They decide if there are any, unless `verify` is "estimate".  `options`: the options of the
-    database; None if it stores neither.  Raises OptionError if texts must decide and there are
-    none, or if an argument is invalid.
+    They are compared if there are any, unless `verify` is "estimate".  `options`: the options of
+    the database; None if it stores neither.  Raises OptionError if texts must be compared and there
+    are none, or if an argument is invalid.
     """
     is_decided = options is not None and options.decides
     if verify is not None:
@@ -243,7 +243,7 @@ def judge_of(state: State, question: Question, texts: Texts | None) -> Judge:
 def judging(
     state: State, criterion: Criterion, question: Question, texts: Texts | None, *, is_exact: bool
 ) -> tuple[Criterion, Judge | None]:
-    """Return the criterion of candidates, and the judge that decides about them, or None.
+    """Return the criterion of candidates, and the judge that decides which match, or None.
 
     `is_exact`: the result of `check_verification`.
     """

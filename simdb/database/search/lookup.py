@@ -26,7 +26,8 @@ from simdb.database.state.view import FINGERPRINTS, HASHES, SIGNATURES
 from simdb.plan import Criterion
 
 PART_QUERIES = 1 << 17
-# Smaller if similarities decide: all candidates of a part, a few dozen a query, are in memory.
+# Smaller if similarities are measured: all candidates of a part, a few dozen a query, are in
+# memory.
 PART_MEASURED = 1 << 14
 
 # A method is loaded when it is first asked for.

@@ -69,7 +69,10 @@ class QueryBatch(NamedTuple):
 
     @classmethod
     def checked(cls, question: Question, match: object) -> "QueryBatch":
-        """Return the settings that a caller asks for; OptionError for an invalid memory limit."""
+        """Return the settings that a caller asks for.
+
+        Raises OptionError for an invalid memory limit.
+        """
         if match == "first":
             question = question._replace(limit=1)
         limit = question.how.memory_limit
@@ -159,7 +162,10 @@ def _find(
 def _with_criteria(
     options: Options, slices: Iterable[Sketches], question: Question, content: int = 0
 ) -> Iterator[tuple[Sketches, Criterion]]:
-    """Yield each slice with its criterion; InputError unless all match by the same measure."""
+    """Yield each slice with its criterion.
+
+    Raises InputError unless all match by the same measure.
+    """
     by_similarity: set[bool] = set()
     for sketches in slices:
         criterion = criterion_of(options, sketches, question, content)

@@ -97,9 +97,9 @@ class Wanted(NamedTuple):
     def checked(
         cls, options: Options, k: Any, recall: float | None, where: Where | None
     ) -> "Wanted":
-        """Check the arguments of a caller and return them; OptionError if one is invalid."""
+        """Check the arguments of a caller and return them; raise OptionError if one is invalid."""
         if not is_whole(k, 1):
-            raise OptionError(f"k must be a whole number from 1 on, got {shown(k)}")
+            raise OptionError(f"k must be a whole number of 1 or more, got {shown(k)}")
         known = Question(recall=recall).criterion(options, is_weighted=True).recall
         return cls(int(k), float(known), *parted(options, where))
 

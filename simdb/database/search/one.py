@@ -83,9 +83,9 @@ def find(
     errors: str,
     first: bool = False,
 ) -> list[Match]:
-    """Return the matches of `document`, or of the stored document `id` without itself.
+    """Return the matches of `document`, or of the stored document `id` except itself.
 
-    Matches are best first, at most `question.limit`.  `first`: any one match is enough.
+    Returns at most `question.limit` matches, best first.  With `first`, returns any one match.
     """
     is_alone = isinstance(searcher, State) and question.where is None
     if is_alone and (document is None) != (id is None):

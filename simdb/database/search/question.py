@@ -35,10 +35,10 @@ from simdb.plan import ATTEMPTS_MAX, Criterion, check_rotations
 class Question(NamedTuple):
     """The arguments of a search as the caller gave them; for None the database's default applies.
 
-    `limit`, `where`, `accept`, `contained`, `texts`: see `Database.query`.  `verify`: what decides,
-    estimates or texts.  `follows`: the fields of `Search` that the verb supports.  `lose`: with the
-    rule "contained", the number of word 3-grams of a document that its match may lack; None with
-    another rule.
+    `limit`, `where`, `accept`, `contained`, `texts`: see `Database.query`.  `verify`: whether
+    estimates or texts are compared.  `follows`: the fields of `Search` that the verb supports.
+    `lose`: with the rule "contained", the number of word 3-grams of a document that its match may
+    lack; None with another rule.
     """
 
     similarity: float | None = None
@@ -56,7 +56,10 @@ class Question(NamedTuple):
 
     @property
     def how(self) -> Search:
-        """The `Search` to follow; OptionError if it is invalid or has fields the verb lacks."""
+        """The `Search` to follow.
+
+        Raises OptionError if it is invalid or has fields the verb lacks.
+        """
         return search_of(self.search, self.follows)
 
     @property
@@ -160,7 +163,7 @@ class Question(NamedTuple):
 def check_limit(limit: object) -> None:
     """Raise OptionError unless `limit` is None or a positive whole number."""
     if limit is not None and not is_whole(limit, 1, 2**63):
-        raise OptionError(f"limit must be a whole number from 1 on, or None, got {shown(limit)}")
+        raise OptionError(f"limit must be a whole number of 1 or more, or None, got {shown(limit)}")
 
 
 def criterion_of(

@@ -51,7 +51,7 @@ class Searcher(Protocol):
         """End the states."""
 
     def choose(self, values: "storage.FieldValues") -> "Searcher":
-        """From now on, search only documents with these values of fields; all for none."""
+        """Restrict later searches to documents with these values of fields, if any are given."""
 
     def each(self, function: Callable[[State], Result]) -> Iterable[tuple[int, Result]]:
         """Yield the number of each state in turn, and the result of `function` for it."""
@@ -98,7 +98,10 @@ class Queries(NamedTuple):
 
 
 class StateMatches(NamedTuple):
-    """The matches of some queries in one state: its number, positions of queries, and matches."""
+    """Matches found in one state.
+
+    Holds the state's number, the positions of the queries and their matches.
+    """
 
     number: int
     queries: I64
@@ -146,7 +149,10 @@ def in_order(parts: Sequence[Part[Any]]) -> Any:
 
 
 def stored_queries(searcher: Searcher, ids: list[Id]) -> tuple[Sketches, Ordinals]:
-    """Return stored documents as queries, and their ordinals; NotFoundError for an unknown id."""
+    """Return stored documents as queries, and their ordinals.
+
+    Raises NotFoundError for an unknown id.
+    """
     parts = parts_by_ids(searcher, ids, _as_queries)
     ordinals = in_order([(number, at, of_all(number, own[1])) for number, at, own in parts])
     sketches = incoming.joined(searcher.store.sketcher, [own[0] for *_, own in parts])

@@ -54,7 +54,8 @@ def shard_of(ids: Any, shards: int, *, shard_by: ShardByName = "id") -> npt.NDAr
     shards : int
         Number of shards, 1 to 10,000; a power of two with shard_by="fingerprint".
     shard_by : {"id", "fingerprint"}, default "id"
-        What decides: a hash of the id, or the highest log2(`shards`) bits of the fingerprint.
+        The value that assigns a document to a shard: a hash of the id, or the highest
+        log2(`shards`) bits of the fingerprint.
 
     Returns
     -------
@@ -96,7 +97,7 @@ class Division:
 
     @classmethod
     def checked(cls, shards: Any, shard_by: Any = BY_ID) -> "Division":
-        """Return a division; OptionError if the arguments are invalid."""
+        """Return a division; raise OptionError if the arguments are invalid."""
         whole("shards", shards, 1, shards_file.SHARDS_MAX)
         one_of("shard_by", shard_by, SHARD_BY)
         if shard_by == BY_FINGERPRINT:

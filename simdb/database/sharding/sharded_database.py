@@ -365,7 +365,7 @@ def _documents(state: State, ordinals: U32, has_metadata: bool) -> Iterator[Docu
 
 
 def _store(database: Database, documents: Iterator[Documents], threads: int) -> None:
-    """Store documents; FullError if one database has too few ordinals for them."""
+    """Store documents; raise FullError if one database has too few ordinals for them."""
     store = database._store
     for batch, metadata in documents:
         with store.state() as state:

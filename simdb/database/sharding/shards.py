@@ -220,7 +220,7 @@ class Shards:
         self._open[number] = shard
 
     def _leave_out(self, number: int, error: errors.Error) -> None:
-        """Skip a shard from now on, with missing="skip"; otherwise raise the error."""
+        """Skip a shard in later searches, with missing="skip"; otherwise raise the error."""
         if self.missing != SKIP:
             raise error
         # A new error, since the raised one would keep the variables of its frames in memory.
@@ -264,7 +264,7 @@ class ShardSearcher:
     """A searcher over all shards, which enters each state only while asking it; see `Searcher`."""
 
     def __init__(self, shards: Shards, threads: int = 1) -> None:
-        """Ask `shards`."""
+        """Search `shards`, up to `threads` of them at a time."""
         self.shards = shards
         self.threads = threads
         self._values: storage.FieldValues = ()
@@ -287,7 +287,7 @@ class ShardSearcher:
         """Do nothing, since no state is entered now."""
 
     def choose(self, values: storage.FieldValues) -> "ShardSearcher":
-        """Search only documents with these values of fields from now on."""
+        """Restrict later searches to documents with these values of fields."""
         self._values = values
         return self
 
@@ -375,8 +375,8 @@ def _compare(shard: OpenShard, path: str, entry: Shard, digest: str) -> None:
         found, count = options_digest(shard.store), len(shard.database)
     if found != digest:
         raise errors.OptionError(
-            f"{entry.name} of {path} has other options than the set was made with; put the right"
-            " one in its place, or write the whole set again"
+            f"the options of {entry.name} of {path} differ from those of the set; put the right"
+            " shard in its place, or write the whole set again"
         )
     if count != entry.document_count:
         raise errors.CorruptError(

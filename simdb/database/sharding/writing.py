@@ -77,7 +77,7 @@ def write_sharded(
     shards : int
         Number of shards, 1 to 10,000, each of which is a database; see `shard_of`.
     shard_by : {"id", "fingerprint"}, default "id"
-        What decides to which shard a document belongs; see `shard_of`.  With "fingerprint", a query
+        The value that assigns a document to a shard; see `shard_of`.  With "fingerprint", a query
         asks only the shards that its flipped bits can lead to.  `shards` must then be a power of
         two.
     options : Options, optional
@@ -153,7 +153,7 @@ def write_shard(
     shards : int
         Number of shards; see `write_sharded`.
     shard_by : {"id", "fingerprint"}, default "id"
-        What decides to which shard a document belongs; see `shard_of`.
+        The value that assigns a document to a shard; see `shard_of`.
     options : Options, optional
         The options of the database, the same in every task; see `open`.
     errors : {"strict", "replace"}, default "strict"
@@ -236,7 +236,7 @@ def finish_sharded(
     shards : int
         Number of shards.
     shard_by : {"id", "fingerprint"}, default "id"
-        What decides to which shard a document belongs, as in `write_shard`.
+        The value that assigns a document to a shard, as in `write_shard`.
     reports : iterable of Shard, optional
         The results of all calls of `write_shard`.  Every shard must hold exactly the documents that
         its task reported.
@@ -426,7 +426,7 @@ class Filling:
 
 
 def _as_written(place: str, number: int, division: Division, written: storage.Shard) -> Inspected:
-    """Read a new shard again and return it; CorruptError unless it holds what was written."""
+    """Read a new shard again and return it; raise CorruptError unless it holds what was written."""
     found = inspect(os.path.dirname(place), number, division, place=place)
     if found.shard != written:
         raise CorruptError(
@@ -444,7 +444,10 @@ def _checked_path(path: str | os.PathLike[str]) -> str:
 
 
 def _expected(reports: Iterable[storage.Shard] | None, shards: int) -> dict[str, storage.Shard]:
-    """Return the reports by the name of the shard; InputError unless each shard has exactly one."""
+    """Return the reports by the name of the shard.
+
+    Raises InputError unless each shard has exactly one.
+    """
     if reports is None:
         return {}
     listed = list(reports)

@@ -28,7 +28,7 @@ def find_ids(state: State, ids: list[Any]) -> Any:
 
 
 def known_ordinals(state: State, ids: list[Any]) -> Any:
-    """Return the uint32 ordinals of ids; NotFoundError if an id is not stored."""
+    """Return the uint32 ordinals of ids; raise NotFoundError if an id is not stored."""
     found = find_ids(state, ids)
     # A query by id has a single id, for which the first comparison is faster.
     if found[0] < 0 if len(found) == 1 else (found < 0).any():
@@ -102,12 +102,15 @@ def documents_of(state: State, ids: list[Any], ordinals: U32) -> list[Document[A
 
 
 def known_documents(state: State, ids: list[Any]) -> list[Document[Any]]:
-    """Return the stored documents with these ids; NotFoundError if an id is not stored."""
+    """Return the stored documents with these ids; raise NotFoundError if an id is not stored."""
     return documents_of(state, ids, known_ordinals(state, ids))
 
 
 def known_times(state: State, ids: list[Any]) -> U32:
-    """Return the times of documents in seconds, 0 for none; NotFoundError for an unknown id."""
+    """Return the times of documents in seconds, 0 for none.
+
+    Raises NotFoundError for an unknown id.
+    """
     times: U32 = state.times()[known_ordinals(state, ids)]
     return times
 
@@ -115,7 +118,7 @@ def known_times(state: State, ids: list[Any]) -> U32:
 def known_texts(
     state: State, ids: list[Any], read: Callable[[State, U32], Sequence[Any]] = State.texts
 ) -> list[Any]:
-    """Return the texts of documents, None if one is no text; NotFoundError for an unknown id."""
+    """Return the texts of documents, None for a non-text; raise NotFoundError for an unknown id."""
     ordinals, which = np.unique(known_ordinals(state, ids), return_inverse=True)
     texts = list(read(state, ordinals))
     return [texts[at] for at in which]

@@ -1,18 +1,17 @@
 """Glimpse: a sample of pairs within a distance, drawn from a collection when a plan needs it.
 
-The number of headers that a search must look up for a recall depends on the collection.  Some
-hundred stored documents are changed as edits might change them (`plan.copied`), to see where their
-flips fall.  If many documents are near by accident, any bits flip.  So unchanged documents are also
-looked up, by the cheapest exact plan and within a fixed budget of work.  A plan must reach its
-recall in each of the two groups, so it holds for edited queries and for new documents of the same
-kind.
+The number of headers to look up for a given recall depends on the collection.  To see where flips
+fall, up to `CHANGED` stored documents are changed as edits might change them (`plan.copied`).
+Where many documents are near each other by accident, any bit can flip.  So unchanged documents are
+also looked up, by the cheapest exact plan and within a fixed budget of work.  A plan must reach its
+recall in both groups, so it holds for edited queries and for new documents of the same kind.
 
-If no weights are stored, the first batch of `QUERIES_LEAST` queries gives the sample: the queries
-have weights, and some of them are looked up exactly.  Without such a batch, stored documents are
-looked up.  Nobody knows how likely each of their flips was.  So every bit counts as equally likely
-to flip, and the search is nearly an exact one if there are such pairs.
+If no weights are stored, the sample comes from the first batch of at least `QUERIES_LEAST` queries.
+These have weights, and some of them are looked up exactly.  Without such a batch, stored documents
+are looked up.  The probabilities of their flips are unknown, so all bits count as equally likely to
+flip.  If there are such pairs, the search is nearly exact.
 
-A calibration does more: it uses documents like the queries, and more of them.
+A calibration gives better evidence: it uses documents like the queries, and more of them.
 """
 
 from collections.abc import Callable

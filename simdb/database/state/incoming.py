@@ -37,7 +37,7 @@ SKETCHED_READY = 1 << 16  # for ready sketches in arrays, if the caller limits m
 
 
 def both_columns(ids: Any, documents: Any) -> tuple[Any, Any]:
-    """Return ids and documents, also from a mapping; InputError if there are no documents."""
+    """Return ids and documents, also from a mapping; raise InputError if there are no documents."""
     if documents is not None:
         return ids, documents
     if isinstance(ids, Mapping):
@@ -49,9 +49,10 @@ def both_columns(ids: Any, documents: Any) -> tuple[Any, Any]:
 
 
 def as_list(values: Any, what: str) -> list[Any]:
-    """Return an iterable, array or Arrow column as a list; InputError for one value or a table.
+    """Return an iterable, array or Arrow column as a list.
 
-    A mapping gives its keys, for example the ids of documents by id.
+    A mapping gives its keys, for example the ids of documents by id.  Raises InputError for one
+    value or a table.
     """
     if isinstance(values, list):
         return values
@@ -67,7 +68,10 @@ def as_list(values: Any, what: str) -> list[Any]:
 
 
 def as_lists(left: Any, right: Any) -> tuple[list[Any], list[Any]]:
-    """Return the ids on both sides of pairs as lists; InputError unless their lengths are equal."""
+    """Return the ids on both sides of pairs as lists.
+
+    Raises InputError unless their lengths are equal.
+    """
     first, second = as_list(left, "ids"), as_list(right, "ids")
     if len(first) != len(second):
         raise InputError(
@@ -89,9 +93,10 @@ class EncodedIds:
     """Ids in their stored form: `offsets`, `content` and `hashes` from `kernel.encode_ids`."""
 
     def __init__(self, ids: Any, key: bytes = b"") -> None:
-        """Encode ids from `as_ids`, under the key of a database; InputError for an invalid id.
+        """Encode ids from `as_ids`, under the key of a database.
 
-        The ids of a `StoredBatch` are taken unchanged, with their hashes.
+        The ids of a `StoredBatch` are taken unchanged, with their hashes.  Raises InputError for an
+        invalid id.
         """
         if isinstance(ids, StoredBatch):
             form = ids.offsets, ids.content, ids.hashes
@@ -357,7 +362,7 @@ def sketched(
     caller then closes the result.
     """
     sketcher, errors, threads, encoding, beside, skipped, _ = how
-    are_hashes = isinstance(sketcher.options, Bits)  # whose bytes are no text
+    are_hashes = isinstance(sketcher.options, Bits)  # whose bytes are not text
     if isinstance(documents, arrays.Sketches):
         return (each for each in [documents])
     known_encoding(encoding, is_hashes=are_hashes)

@@ -256,7 +256,10 @@ def run_of(view: View, ordinals: U32) -> I64:
 
 
 def _with_tables(view: View, tables: list[Table], first: int, total: int) -> Sealed:
-    """Return the runs of a view with some of `total` tables in memory, numbered from `first` on."""
+    """Return the runs of a view with tables in memory.
+
+    The tables are some of `total`, numbered starting at `first`.
+    """
     sealed = copy(view.sealed)
     sealed.gathered = GatheredTables(tables, first, total)
     sealed.polytopes, sealed.polytope_runs, sealed.limits = None, None, {}

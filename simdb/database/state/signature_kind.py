@@ -207,9 +207,9 @@ class _Best:
         self._least = 0  # a signature that agrees in fewer minima is not among the best
 
     def offer(self, ordinals: U32, agreeing: U16) -> None:
-        """Add signatures whose ordinals ascend and are above all ordinals before.
+        """Add signatures in ascending order of ordinals, all above those already added.
 
-        `agreeing`: the number of agreeing minima of each.
+        `agreeing`: the number of minima of each signature that equal the query's.
         """
         near = np.flatnonzero(agreeing >= self._least)
         if not len(near):

@@ -154,7 +154,10 @@ def seconds_of(before: Any, older_than: Any = None) -> int:
 
 
 def _age_of(older_than: Any) -> float:
-    """Return the seconds of a timedelta or a text such as 30d; InputError for anything else."""
+    """Return the seconds of a timedelta or a text such as 30d.
+
+    Raises InputError for anything else.
+    """
     found = AGE.fullmatch(older_than) if isinstance(older_than, str) else None
     if found is not None:
         return min(int(found[1][:20]) * SECONDS[found[2]], SECONDS_MAX)

@@ -63,7 +63,7 @@ class Origin(Protocol):
         """The sketcher, which makes sketches of documents."""
 
     def exact_similarity(self, *, compares_numbers: bool = False) -> "ExactSimilarity":
-        """Return the exact similarity of documents that the sketches estimate."""
+        """Return a measure of the exact similarity, which sketches only estimate."""
 
     def field_codes(self, known: Known) -> "storage.FieldCodes":
         """Return the codes of fields in the version of a state."""
@@ -155,7 +155,10 @@ class State:
         return self._made_source() if source is None else source
 
     def checked(self, sketches: arrays.Sketches) -> arrays.Sketches:
-        """Return the sketches of queries; InputError for texts among vectors, and vice versa."""
+        """Return the sketches of queries.
+
+        Raises InputError for texts among vectors, and vice versa.
+        """
         if self.counts.document_count:
             check_content(self.counts.content, sketches)
         return sketches
@@ -167,7 +170,7 @@ class State:
         return other
 
     def choose(self, values: "storage.FieldValues") -> "State":
-        """From now on, search only documents with these values of fields; all for none."""
+        """Restrict later searches to documents with these values of fields, if any are given."""
         self._chosen = (self.codes(), self.wanted(values)) if values else None
         return self
 
@@ -298,7 +301,7 @@ class State:
         return storage.Passages(view.passages.runs, staged.entries())
 
     def texts(self, ordinals: U32) -> TextColumn:
-        """Return the stored texts of documents, whose ordinals ascend; None if one is no text."""
+        """Return the stored texts of documents, by ascending ordinals; None for a non-text."""
         return by_ordinal.text_column(self.beside(by_ordinal.TEXTS, ordinals), "the stored texts")
 
     def beside(self, column: by_ordinal.ByOrdinal, ordinals: U32) -> arrays.PackedBytes:
@@ -353,7 +356,10 @@ class State:
         return self.view.vectors.over(self.source, ordinals)
 
     def known_vectors(self, ordinals: U32) -> Any:
-        """Return `vectors` for ordinals of a stored table; CorruptError for an unknown ordinal."""
+        """Return `vectors` for ordinals of a stored table.
+
+        Raises CorruptError for an unknown ordinal.
+        """
         self.check_known(ordinals)
         return self.vectors(ordinals)
 

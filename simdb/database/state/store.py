@@ -69,7 +69,7 @@ class Beside:
         self._winnower, self._packing, self._has_texts = winnower, packing, has_texts
 
     def added(self, sketches: Sketches, documents: Any, *, errors: str, start: int = 0) -> Sketches:
-        """Return sketches with the values of their documents; InputError if they cannot be made."""
+        """Return sketches with the values of their documents; raise InputError if that fails."""
         grains, features, texts = sketches.extras
         if self._winnower is not None:
             grains = self._winnower.grains(documents, errors=errors, start=start)
@@ -161,7 +161,7 @@ class Store:
             self.folder.remove()
 
     def exact_similarity(self, *, compares_numbers: bool = False) -> "ExactSimilarity":
-        """Return the exact similarity of documents that the sketches estimate."""
+        """Return a measure of the exact similarity, which sketches only estimate."""
         return sketching.ExactSimilarity(
             self.sketcher.options, self._resources, self.allowed, compares_numbers=compares_numbers
         )
@@ -461,9 +461,7 @@ def open_store(
     if map_size is not None:
         size = whole("map_size", map_size, file_map.LEAST_MAP_BYTES, file_map.MOST_MAP_BYTES)
     if timeout is not None and not (_is_number(timeout) and timeout >= 0):
-        raise OptionError(
-            f"timeout must be a number of seconds from 0 on, or None, got {shown(timeout)}"
-        )
+        raise OptionError(f"timeout must be 0 or more seconds, or None, got {shown(timeout)}")
     allowed = _allowed(allow, options)
     directory = storage.directory_of(path)
     if options is not None and storage.is_new(directory, mode):
@@ -606,7 +604,10 @@ def _stored_options(
 
 
 def _make_resources(options: Options) -> Resources:
-    """Return the resources that a new database stores; OptionError if a package is missing."""
+    """Return the resources that a new database stores.
+
+    Raises OptionError if a package is missing.
+    """
     resources = take_resources(options.sketch)
     sketcher_of(options.sketch, resources, [options.sketch.tokeniser]).prepare()
     return resources

@@ -214,7 +214,7 @@ class Sealed:
         return self.ids
 
     def searched(self, source: storage.Source, masks: Sequence[int], first: int = 0) -> Any:
-        """Return a table for each of `masks`, numbered from `first` on; none for a segment."""
+        """Return a table for each of `masks`, numbered starting at `first`; none for a segment."""
         runs = [] if self.is_segment else self.runs
         numbers = range(first, first + len(masks))
         tables = [[run.table(number, source) for number in numbers] for run in runs]

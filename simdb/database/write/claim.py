@@ -92,7 +92,7 @@ def matches_among(
     """Return the matches of each document with earlier `undecided` ones, as positions in `group`.
 
     Matches with a document that an earlier undecided document keeps out may be missing.  `confirm`:
-    returns the matches of a group that texts confirm; None if the criterion alone decides.
+    returns the matches of a group that texts confirm; None if sketches alone are compared.
     """
     if len(group) < 2 or not len(undecided):
         return no_rows(len(group))
@@ -169,7 +169,7 @@ class Referee:
     """
 
     def __init__(self, judge: "Judge", documents: Sequence[Any], next_ordinal: int) -> None:
-        """Let `judge` decide about `documents`; it has the texts of documents stored before.
+        """Let `judge` compare `documents`; it has the texts of documents stored before.
 
         `next_ordinal`: the ordinal of the first document of the call to be stored.
         """
@@ -225,8 +225,8 @@ def refereed(
 ) -> tuple[Criterion, Referee | None]:
     """Return the criterion for stored matches of `documents`, and the referee that confirms them.
 
-    `is_exact`: texts decide, and `texts` has the texts of stored documents.  The referee is None if
-    the criterion alone decides.
+    `is_exact`: texts are compared, and `texts` has the texts of stored documents.  The referee is
+    None if sketches alone are compared.
     """
     found = criterion_of(state.store.options, sketches, question, state.counts.content)
     criterion, judge = search.judge.judging(state, found, question, texts, is_exact=is_exact)
@@ -312,8 +312,8 @@ def add_new(
 ) -> Matches:
     """Stage the documents of `batch` that are new; return the best match of each of the rest.
 
-    `conflicts` decides about documents whose ids are stored.  `referee` decides which pairs match;
-    None leaves this to the criterion.
+    `conflicts` decides what happens to documents whose ids are stored.  `referee` decides which
+    pairs match; None leaves this to the criterion.
     """
     staging, report = writing.staging, report_of(progress)
     current = conflicts.chosen(writing.current)
@@ -520,8 +520,8 @@ def stored_matches(
     """Return the best match of each sketch, or some matches that texts confirm, best first.
 
     `among`: states that together have all stored documents.  `own`: the stored documents of the
-    group.  `confirm`: returns the matches of a group that texts confirm; None if the criterion
-    alone decides.  `plan`: as for `lookup.search`.
+    group.  `confirm`: returns the matches of a group that texts confirm; None if sketches alone are
+    compared.  `plan`: as for `lookup.search`.
     """
     count = len(sketches)
     rows = _look_up(among, sketches, own, criterion, plan, first=MATCHES_ENOUGH)

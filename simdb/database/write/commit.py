@@ -86,7 +86,7 @@ class Writer:
         return self.store.source(inside=self.transaction)
 
     def put(self, name: bytes, key: bytes, value: Any) -> None:
-        """Store a value; FullError if it is longer than LMDB can hold."""
+        """Store a value; raise FullError if it is longer than LMDB can hold."""
         if len(value) > layout.VALUE_BYTES_MAX:
             raise FullError(
                 f"the value under key {key.hex()} of {name.decode()} would have {len(value)} bytes,"
@@ -109,7 +109,7 @@ class Writer:
         self.transaction.delete(key, db=handle)
 
     def delete_from(self, names: Sequence[bytes], number: int) -> None:
-        """Remove the values whose keys begin with a number from `number` on."""
+        """Remove the values whose keys begin with `number` or a larger number."""
         environment = self.store.environment
         environment.watch.walk(frozenset(names))
         for name in names:
@@ -340,7 +340,7 @@ def write_staged(
 ) -> Manifest:
     """Write all staged changes on top of `base`; return the manifest.
 
-    Call `write_ahead` before.  This can be called again after a failure.
+    Call `write_ahead` first.  This can be called again after a failure.
     """
     store = ahead.store
     manifest = replace(

@@ -1,4 +1,4 @@
-"""Conflicts: decides about documents whose ids are stored already, or appear twice in one call.
+"""Conflicts: decides what happens to documents whose ids are stored or appear twice in one call.
 
 There are four rules.  "same" accepts a document with the sketch of the stored one, and refuses any
 other.  "skip" keeps the stored document, "replace" deletes it first, and "error" refuses.  A call
@@ -180,7 +180,7 @@ class Conflicts:
     """The conflicts of one call that claims documents; groups of documents are decided in order."""
 
     def __init__(self, given: Arriving, values: FieldValues = ()) -> None:
-        """Decide about the documents of one call; with the rule "error", none has a stored id.
+        """Take the documents of one call; with the rule "error", none has a stored id.
 
         `values`: values of fields; only documents with these are searched.
         """

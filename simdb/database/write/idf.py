@@ -101,9 +101,10 @@ def _set_in(store: Store, transaction: Any, wanted: Options) -> None:
 
 
 def _check_unused(store: Store, transaction: Any) -> None:
-    """Raise OptionError if a document was ever inserted.
+    """Raise OptionError if documents were ever inserted, unless some have weights.
 
-    If documents have weights, the table that made them was lost, so an equal one can be set.
+    Documents with weights mean that their IDF table was lost.  An equal table may then be set
+    again.
     """
     manifest = contents.read_manifest(store.environment, transaction)
     if manifest.document_count > manifest.bare_count + manifest.empty_count:

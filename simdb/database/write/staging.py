@@ -196,9 +196,10 @@ class Staging:
         self.document_count, self.empty_count, self.bare_count, self.content = saved.counts
 
     def settle(self, sketches: Sketches) -> Sketches:
-        """Return the sketches to insert; InputError if their content is not that of the database.
+        """Return the sketches to insert.
 
-        The first document determines the content of the database; see `Sketches`.
+        The first document determines the content of the database; see `Sketches`.  Raises
+        InputError if the sketches have another content.
         """
         if self.document_count:
             check_content(self.content, sketches)
@@ -408,7 +409,10 @@ class Staging:
         return self._joined
 
     def _beside(self, made: Made | None, name: str) -> Made:
-        """Return values made of the texts of new documents; InputError if these were no texts."""
+        """Return values made of the texts of new documents.
+
+        Raises InputError if the documents are not texts.
+        """
         if made is None:
             raise InputError(
                 f"{self._store.environment.path} has {name}, which are made of texts, and these"

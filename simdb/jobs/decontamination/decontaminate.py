@@ -76,7 +76,7 @@ def decontaminate(
     threads: int | Budget | None = None,
     progress: Progress | None = None,
 ) -> Decontaminated[Given]:
-    """Find the items of a reference, such as a test set, in data, and remove them.
+    """Remove the documents that contain items of a reference, such as a test set.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ def decontaminate(
         The field with the text; see `simdb.deduplicate`.  In items, a field can also be a number or
         a list of texts.
     id : str or tuple, optional
-        The field with the id.  By default, ids are positions, and in files the field "id" or
-        FILE:LINE.  Texts without fields always have positions, or the keys of a dict.
+        The field with the id.  By default, the position of the text, or its key in a dict.  In
+        files, the field "id", or FILE:LINE without one.
     fields : str or list, optional
         The fields of an item to look for: separately, as in ["question", "answer"], or joined, as
         in [("question", "answer")].  By default, `text`.
@@ -100,9 +100,9 @@ def decontaminate(
         Number of consecutive equal words that start a passage.  The passage extends over changed
         words.
     common : float, default 0.0001
-        An n-gram is common if more than 10 documents, and more than this share of them, have it.
-        Words that are only in common n-grams do not count.  An n-gram is ignored if more than 10
-        items, and more than this share of them, have it.
+        A share that limits how frequent an n-gram may be.  Words count only if they are in an
+        n-gram that at most 10 documents, or at most this share of them, have.  N-grams in more than
+        10 items, and in more than this share of them, are ignored.
     numbers : {"same", "any"}, default "same"
         With "same", a document with other numbers in place of the item's numbers does not match.
     action : {"drop", "cut", "mark"}, default "drop"
@@ -138,8 +138,8 @@ def decontaminate(
     Warns
     -----
     RuntimeWarning
-        If items were not looked for, because they have fewer words than 5 or `ngram`, or because
-        all their n-grams are ignored.
+        If items were not looked for, because they have fewer than 5 or fewer than `ngram` words, or
+        because all their n-grams are ignored.
 
     Notes
     -----
@@ -184,7 +184,10 @@ class ItemSearch:
         errors: str,
         threads: int,
     ) -> None:
-        """Look for `parts`; OptionError for a sketch without words, InputError for a bad part."""
+        """Look for `parts`.
+
+        Raises OptionError for a sketch without words, InputError for a bad part.
+        """
         self._order = WordOrder(sketch, marked=True)
         self.items = Items(parts, self._order, rule, errors)
         self._rule, self._threads = rule, threads
@@ -316,7 +319,10 @@ def parts_of(
     errors: str,
     skipped: Skipped,
 ) -> list[ItemPart]:
-    """Return the items to look for, in parts by their fields; InputError if there are none."""
+    """Return the items to look for, in parts by their fields.
+
+    Raises InputError if there are none.
+    """
     if against is None:
         raise OptionError(
             "decontaminate needs against=, the items to look for in data, such as a test set:"

@@ -4,7 +4,7 @@
 `judge` then decides how much of an item a document has.  An n-gram in many items is a template and
 is ignored.  An n-gram in many documents, such as a licence or a quotation, is common, and words
 that are only in common n-grams do not count.  The more items have a word with the same neighbours,
-the less it weighs: if items differ only in a name, the name decides.
+the less it weighs: if items differ only in a name, the name tells them apart.
 """
 
 from collections.abc import Sequence
@@ -96,7 +96,7 @@ class Items:
     def __init__(
         self, parts: Sequence[ItemPart], order: WordOrder, rule: "LeakRule", errors: str
     ) -> None:
-        """Take the words of `parts`; InputError for a part that is not valid Unicode."""
+        """Take the words of `parts`; raise InputError for a part that is not valid Unicode."""
         self.n = rule.ngram
         self.ids = list(dict.fromkeys(part.item for part in parts))
         offsets, words = order.words([part.text for part in parts], errors=errors)

@@ -4,9 +4,9 @@ The first method finds candidates by minima in bands, and measures them by their
 It holds arrays of minima and decisions; texts are read again from their source.  `ByDatabase` is
 for the cosine of weights and the distance of fingerprints, which minima cannot find.
 
-A `Measure` returns the similarities of pairs.  Pairs match from its similarity `least` on.  The
-share `recall` of all pairs above its bound of Jaccard similarity must be candidates.
-`counts` has the decisions of texts, None if estimates decide.
+A `Measure` returns the similarities of pairs.  Pairs match at a similarity of `least` or more.  The
+share `recall` of all pairs above its bound of Jaccard similarity must be candidates.  `counts`: how
+many estimates the texts confirmed or corrected; None if texts are not compared.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -70,7 +70,7 @@ class ByTexts:
     def __init__(
         self, exact: sketching.ExactSimilarity, least: float, recall: float | None
     ) -> None:
-        """Let pairs match from `least` on; `recall`: the least share of matches to find."""
+        """Let pairs match at `least` or more; `recall`: the least share of matches to find."""
         shares(similarity=least, recall=recall)
         self.least = self.alike = least
         self.recall = max(recall or 0.0, database.EXACT_RECALL)
@@ -217,7 +217,7 @@ class Alike(ExitStack):
     needs_texts = True  # `decide` needs the texts of candidates
 
     def __init__(self, options: Options, question: DedupQuestion) -> None:
-        """Take features as `options` says, and decide by `question`."""
+        """Take features as `options` says, and compare as `question` says."""
         super().__init__()
         self._options, self._question, self._threads = options, question, question.threads
         self._resources = sketching.take_resources(options.sketch)
@@ -422,7 +422,10 @@ class ByDatabase(ExitStack):
     way = "a temporary database"  # the search for candidates, in words
 
     def __init__(self, options: Options, question: DedupQuestion) -> None:
-        """Begin without documents; OptionError for a question that the database cannot answer."""
+        """Begin without documents.
+
+        Raises OptionError for a question that the database cannot answer.
+        """
         super().__init__()
         self._question = question
         self.needs_texts = question.is_exact  # whether `decide` needs texts

@@ -108,7 +108,7 @@ def deduplicate(
     data : list, dict, frame, table, dataset, path, pattern, list of os.PathLike or array
         Texts in a list, or in a dict by their ids.  Rows in a frame of pandas or polars, a table of
         Arrow, DuckDB or datasets, or dicts.  Files.  Vectors, float[n, d].  Fingerprints, uint64[n]
-        or `Fingerprints`.  Hashes, uint8[n, b], or in any form with sketch=Bits(b).
+        or `Fingerprints`.  Hashes, uint8[n, b], or in any form with sketch=Bits(8 * b).
     text : str or tuple, default "text"
         The field with the text: a name, a path "a.b", "a|b" (the first that exists) or a tuple
         (joined).
@@ -125,13 +125,13 @@ def deduplicate(
     recall : float, optional
         The share of matches to find; see `Database.find_clusters`.
     rule : {"similar", "contained"}, default "similar"
-        "contained" removes a row only if a larger row has all its word 3-grams except `lose`.  The
+        "contained" removes a row only if a larger row has all but `lose` of its word 3-grams.  The
         larger row is kept even if it comes later.  It must have at most 1 / `similarity` times as
         many 3-grams.
     lose : int, default 0
         Number of word 3-grams that a removed row may lose, with rule="contained".
     verify : {"exact", "numbers", "estimate"}, default "exact"
-        The measure that decides.  "exact" is the similarity of the texts, "numbers" also requires
+        The measure of a match.  "exact" is the similarity of the texts, "numbers" also requires
         equal numbers in both, and "estimate" is the similarity that sketches estimate.
     policy : {"star", "connected"}, default "star"
         How matches become groups; see `Database.find_clusters`.
@@ -143,8 +143,8 @@ def deduplicate(
         one transaction.  Without `id`, ids are derived from the texts.  To choose options for a new
         database, give `simdb.open(path, options=...)`.
     run : str, optional
-        The name of this run.  A later call with the same name removes the same rows.  Without
-        names, calls with the same ids are the same run.
+        The name of this run.  A later call with the same name removes the same rows.  Without a
+        name, calls with the same ids count as the same run.
     unit : {"document", "paragraph", "line", "sentence"} or Unit, default "document"
         Remove repeated parts of texts rather than whole texts.  A part of 5 words or more is
         removed if an earlier part has the same words or, with `similarity`, is similar enough.

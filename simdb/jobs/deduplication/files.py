@@ -31,7 +31,8 @@ Paths = Sequence[str]
 def paths_of(data: Any) -> list[str] | None:
     """Return the paths that `data` names: a path or pattern, or a list of `os.PathLike`.
 
-    Returns None for anything else.  A list of str holds texts; InputError if each names a file.
+    Returns None for anything else.  A list of str holds texts.  Raises InputError if each str names
+    a file.
     """
     if isinstance(data, str | os.PathLike):
         return [os.fspath(data)]
@@ -95,7 +96,7 @@ def opened(
 
 
 def sources_of(paths: Paths, reading: files.SourceOptions) -> list[str]:
-    """Return the files and folders that paths name; InputError if one cannot be read.
+    """Return the files and folders that paths name; raise InputError if one cannot be read.
 
     Issues a RuntimeWarning for a folder with files of records.
     """
@@ -164,7 +165,7 @@ class Files:
         return np.concatenate([np.empty(0, np.bool_), *self._nulls])
 
     def batches(self) -> Iterator[files.Batch]:
-        """Yield all documents in batches; InputError for the first unreadable one."""
+        """Yield all documents in batches; raise InputError for the first unreadable one."""
         files.AMOUNT.begin()
         for each in files.read_sources(self.sources, self.reading):
             if isinstance(each, files.InputProblem):

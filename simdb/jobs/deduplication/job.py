@@ -107,11 +107,14 @@ class DedupJob:
     found: "Callable[[Outcome], None]" = _ignored
 
     def sieve(self, sketch: TextSketch, stored: "UnitKeys | None" = None) -> "Sieve":
-        """Return a sieve of parts; OptionError for a sketch that does not cut texts into words."""
+        """Return a sieve of parts.
+
+        Raises OptionError for a sketch that does not cut texts into words.
+        """
         return jobs.sieve.Sieve(sketch, self.unit, self.question, stored)
 
     def decided(self, outcome: "Outcome") -> None:
-        """Report the decisions; OptionError if too many documents are duplicates."""
+        """Report the decisions; raise OptionError if too many documents are duplicates."""
         if outcome.parts is None:
             count, largest = self.documents(), outcome.largest_note()
             self.question.check_share(outcome.duplicates, count, largest or "")
@@ -179,7 +182,7 @@ class Outcome:
     run: Any = None
 
     def page(self, documents: int, similarity: float | None) -> str:
-        """Return a page with each removed text next to the text that is kept for it.
+        """Return a page with each removed text next to the text that is kept in its place.
 
         `documents`: the number of documents read.  `similarity`: the threshold of the call.
         """
@@ -360,7 +363,7 @@ class DedupRun(ExitStack):
         return self.documents.decide(self.order, self.texts)
 
     def texts(self, positions: I64) -> Any:
-        """Return the texts of documents or leaders; InputError if a file has changed."""
+        """Return the texts of documents or leaders; raise InputError if a file has changed."""
         if self.reference is None:
             return self._again.at(positions)
         return either(positions, self._again.at, self.reference.texts)
@@ -419,7 +422,7 @@ class SecondLook(ExitStack):
         return self._count
 
     def at(self, positions: I64) -> Any:
-        """Return the texts at given positions; InputError if a file has changed."""
+        """Return the texts at given positions; raise InputError if a file has changed."""
         assert self._texts is not None, "texts were announced"
         return self._texts.texts(positions.astype(np.uint32))
 

@@ -154,9 +154,9 @@ class Minima(ExitStack):
         self._empty: list[Bools] = []
 
     def sign(self, texts: Texts, *, errors: str = "strict", threads: int = 1) -> Signed:
-        """Return the keys and minima of texts; InputError for a text that is not valid Unicode.
+        """Return the keys and minima of texts.
 
-        Several threads may call this.
+        Several threads may call this.  Raises InputError for a text that is not valid Unicode.
         """
         return self._signed(self._signer.signatures(texts, errors=errors, threads=threads))
 
@@ -257,9 +257,9 @@ class KeyPart:
 
 
 def parts_of_keys(keys: U32, empty: I64) -> Iterator[KeyPart]:
-    """Yield the keys of one band in parts by their first bits, without the places `empty`.
+    """Yield the keys of one band in parts by leading bits, omitting the positions in `empty`.
 
-    Keys are hashes, so parts have about equal sizes, at most about `SORTED_KEYS`.
+    Keys are hashes, so the parts have similar sizes, up to about `SORTED_KEYS`.
     """
     bits = min((len(keys) // SORTED_KEYS).bit_length(), PART_BITS_MOST)
     first_bits = np.zeros(len(keys), np.uint8)

@@ -74,7 +74,7 @@ class DedupQuestion:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the texts decide."""
+        """Whether the texts are compared."""
         return self.verify != database.ESTIMATE
 
     @property
@@ -101,13 +101,15 @@ class DedupQuestion:
     def asked(self) -> database.question.Question:
         """The question for a search of a database."""
         if self.lose:
-            raise OptionError("lose= works only without a database; with it nothing may be lost")
+            raise OptionError(
+                "lose= works only without a database; leave out lose= or the database"
+            )
         asked = self.similarity, self.distance, self.recall, self.search
         return database.question.Question(*asked, verify=self.verify, lose=self.lose)
 
     @property
     def rule(self) -> list[Any]:
-        """The arguments that decide about matches, as the note of a run stores them."""
+        """The arguments that decide which documents match, as the note of a run stores them."""
         search = None if self.search is None else str(self.search)
         asked = [self.similarity, self.distance, self.recall, search, self.verify]
         return asked if self.lose is None else [*asked, self.lose]
@@ -138,7 +140,7 @@ class DedupQuestion:
         return replace(self, verify="estimate", distance=distance, hashes=options.sketch)
 
     def check(self, sketch: TextSketch) -> None:
-        """Raise OptionError if texts must decide but cannot."""
+        """Raise OptionError if texts must be compared but cannot."""
         if self.lose is not None and not (self.is_exact and self.is_star and self.is_plain):
             raise OptionError("rule='contained' needs similarity=, verify='exact', policy='star'")
         if not self.is_exact:
@@ -214,7 +216,8 @@ class Decided:
 
     `removed` int64[k] ascends.  `leaders` int64[k]: the document kept for each, or -1 - p for the
     position p of a reference.  `similarities` float32[k] and `distances` int64[k] are between both;
-    `distances` may be None.  `verification`: the decisions of texts, None if estimates decided.
+    `distances` may be None.  `verification`: how the texts corrected the estimates; None if no
+    texts were compared.
     `lost` int64[k]: with rule="contained", the number of word 3-grams of each removed document that
     its leader lacks; otherwise None.
     """
@@ -345,7 +348,7 @@ def texts_at(texts: Callable[[I64], Any], rows: I64) -> list[Any]:
 def least_of(
     question: DedupQuestion, verification: Verification | None, usual: float | None
 ) -> float | None:
-    """Return the threshold of similarity; None if a distance alone decides.
+    """Return the threshold of similarity; None if documents match by a distance alone.
 
     `usual`: the threshold of estimates if the question has none, None if unknown.
     """

@@ -120,7 +120,7 @@ class FileReference:
             yield batch.texts
 
     def texts(self, positions: I64) -> Any:
-        """Return the texts at given positions; InputError if a file has changed."""
+        """Return the texts at given positions; raise InputError if a file has changed."""
         return self._texts.texts(positions.astype(np.uint32))
 
     def names(self, positions: I64) -> list[Any]:
@@ -146,7 +146,7 @@ class DatabaseReference:
 
     @property
     def is_exact(self) -> bool:
-        """Whether stored texts or features can decide about matches."""
+        """Whether stored texts or features can decide matches exactly."""
         return self.known is not unknown or self.held.options.decides
 
     def __getstate__(self) -> dict[str, Any]:
@@ -207,7 +207,7 @@ def reference_of(
     """Yield the reference that `against` names, None for None; a database is closed afterwards.
 
     Names and texts in files can be read as long as the object exists.  Raises InputError for an
-    object that is no reference, and for a file that is also one of `data`.
+    object that cannot be a reference, and for a file that is also one of `data`.
     """
     if against is None:
         yield None

@@ -14,7 +14,7 @@ recognised by the id under which it was reported and by its text.
     `bits`         uint64[n]: bits of the sketches of `matches`, absent in older notes.
     `distances`    uint8[n], or uint16[n] for hashes of other than 64 bits.
     `similarities` float32[n], NaN for none.
-    `rule`         The arguments that decided about matches.
+    `rule`         The arguments that decided which documents matched.
     `key`          The key of the hashes, see `encode_ids` of the kernel; absent without one.
 """
 
@@ -78,7 +78,7 @@ class Repeat:
     ) -> None:
         """Read the note of the run `name`, if there is one; None for a run without a name.
 
-        `rule`: the arguments that decide about matches.  If the note has another rule, the
+        `rule`: the arguments that decide which documents match.  If the note has another rule, the
         documents that were left out are decided again.  `key`: the key of the hashes in a new note.
         """
         self._name = name
@@ -104,7 +104,10 @@ class Repeat:
         return len(self._kept)
 
     def hashes(self, ids: Sequence[Id]) -> U64:
-        """Return the hashes of ids as in the note: uint64[n]; InputError for an invalid id."""
+        """Return the hashes of ids as in the note: uint64[n].
+
+        Raises InputError for an invalid id.
+        """
         return hashes_of(ids, self.key)
 
     def kept(self, hashes: U64) -> I64:
@@ -171,7 +174,7 @@ class Repeat:
 
 
 def checked_name(run: object) -> str:
-    """Return the name of a run; OptionError if it cannot name a note."""
+    """Return the name of a run; raise OptionError if it cannot name a note."""
     most = layout.NOTE_NAME_BYTES_MAX - len(NOTE)
     if not isinstance(run, str) or not 0 < len(run.encode("utf-8", "surrogatepass")) <= most:
         shown = repr(run)[:40]
@@ -190,7 +193,7 @@ def name_of(hashes: U64) -> str:
 
 
 def hashes_of(ids: Sequence[Id], key: bytes = b"") -> U64:
-    """Return the hashes of ids under a key: uint64[n]; InputError for an invalid id."""
+    """Return the hashes of ids under a key: uint64[n]; raise InputError for an invalid id."""
     return np.asarray(kernel.encode_ids(list(ids), key)[2], np.uint64)
 
 

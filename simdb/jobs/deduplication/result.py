@@ -57,7 +57,7 @@ class OfData(Generic[Given_co]):
 if TYPE_CHECKING:
 
     class Relation(Protocol):
-        """A relation of DuckDB, recognised by a method that no other data has."""
+        """A DuckDB relation, recognised by a method that no other input has."""
 
         def fetch_arrow_reader(self, batch_size: int = ..., /) -> Any:
             """Return its rows in batches."""

@@ -69,7 +69,7 @@ class DataRows(Protocol):
         """Return the texts: the field `name` of each row, or the rows if they have no fields."""
 
     def column(self, name: FieldName) -> list[Any]:
-        """Return the field `name` of each row; OptionError if there is none."""
+        """Return the field `name` of each row; raise OptionError if there is none."""
 
     @property
     def names(self) -> Sequence[Any]:
@@ -89,7 +89,7 @@ class DataRows(Protocol):
 
 
 def rows_of(data: Any, skipped: Skipped | None = None, *, are_hashes: bool = False) -> DataRows:
-    """Return the rows of `data`; InputError if its kind has no rows.
+    """Return the rows of `data`; raise InputError if its kind has no rows.
 
     If most rows are dicts, `skipped` takes the others, if it is allowed.  `are_hashes`: rows that
     could also be texts, vectors or fingerprints are hashes.
@@ -205,7 +205,7 @@ class ById(Values):
         return list(self.data.values())
 
     def column(self, name: FieldName) -> list[Any]:
-        """Return the field "id" or "text"; OptionError for any other name."""
+        """Return the field "id" or "text"; raise OptionError for any other name."""
         if name not in ("id", "text"):
             _refuse(name, ("id", "text"))
         return list(self.data) if name == "id" else self.texts(name)
@@ -229,7 +229,7 @@ def own_ids(rows: DataRows) -> list[Any] | None:
 
 
 def checked_texts(data: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Return `data`; InputError if it is a dict of columns or rows and not of texts."""
+    """Return `data`; raise InputError if it is a dict of columns or rows and not of texts."""
     for id, value in data.items():
         if not isinstance(value, str | bytes) and not is_missing(value):
             raise InputError(
@@ -317,17 +317,18 @@ class Frame:
         return list(listed(self._column(name)))
 
     def _one(self, name: FieldName) -> str:
-        """Return the only column of a field; OptionError if the field is not one column."""
+        """Return the only column of a field; raise OptionError if the field is not one column."""
         wanted = field_named(name)
         known = [each for each in dict.fromkeys(self.names) if each in wanted.tops]
         if wanted.plain is None and (len(known) != 1 or (known[0],) not in wanted.paths):
             raise OptionError(
-                f"changed texts need a single column, but {wanted.label!r} is not one column"
+                f"changed texts are written back to one column, but {wanted.label!r} is not a"
+                " single column; name one column"
             )
         return known[0] if wanted.plain is None else wanted.plain
 
     def _column(self, name: str) -> Any:
-        """Return the column `name`; OptionError unless exactly one has the name."""
+        """Return the column `name`; raise OptionError unless exactly one has the name."""
         names = list(self.names)
         if name not in names:
             _refuse(name, names)
@@ -567,7 +568,7 @@ class RowTexts:
             yield self.filled(np.arange(start, min(start + READ_ROWS, len(self))))
 
     def checked_nulls(self, on_null: str) -> Bools:
-        """Return `is_null`; InputError if any row has no text and `on_null` is "error"."""
+        """Return `is_null`; raise InputError if any row has no text and `on_null` is "error"."""
         if on_null == ERROR and self.is_null.any():
             row, count = int(self.is_null.argmax()), int(np.count_nonzero(self.is_null))
             raise InputError(
@@ -809,7 +810,7 @@ class Vectors:
         return Options(sketch=Simhash(vector_length=self.values.shape[1]))
 
     def asked(self, question: DedupQuestion, options: Options | None) -> DedupQuestion:
-        """Return the question for vectors; OptionError for an argument that needs texts."""
+        """Return the question for vectors; raise OptionError for an argument that needs texts."""
         if question.verify == database.NUMBERS:
             raise OptionError("verify='numbers' compares texts, and data are vectors")
         if question.is_exact:
@@ -856,7 +857,10 @@ class ReadyRows(Vectors):
         return Options()
 
     def asked(self, question: DedupQuestion, options: Options | None) -> DedupQuestion:
-        """Return the question, decided by estimates; OptionError if that needs weights or texts."""
+        """Return the question, decided by estimates.
+
+        Raises OptionError if that needs weights or texts.
+        """
         values = self.values
         is_bare = not isinstance(values, Fingerprints) or (
             values.weights is None and values.vectors is None
@@ -872,10 +876,10 @@ class ReadyRows(Vectors):
 
 
 def vectors_of(data: Any, skipped: Skipped) -> Vectors | None:
-    """Return `data` as vectors, None if they are something else.
+    """Return `data` as vectors; None if it is something else.
 
-    InputError names the first row that is not a vector, or is not finite, or is all zeros.
-    `skipped` takes the rows of the last two kinds instead, if it is allowed.
+    Raises InputError, which names the first row that is not a vector, not finite or all zeros.  If
+    skipping is allowed, rows that are not finite or all zeros go to `skipped` instead.
     """
     if hasattr(data, "tocsr"):
         raise InputError(f"data is a sparse matrix; {WANTED}: give data.toarray()")
@@ -918,7 +922,10 @@ def _array(row: Any, at: int) -> Floats:
 
 
 def _stacked(rows: Sequence[Any]) -> Floats:
-    """Return rows as one array; InputError for a row that is not a vector of the same length."""
+    """Return rows as one array.
+
+    Raises InputError for a row that is not a vector of the same length.
+    """
     length = len(rows[0])
     for at, row in enumerate(rows):
         if not isinstance(row, np.ndarray) or row.ndim != 1 or row.dtype.kind != "f":
@@ -933,7 +940,7 @@ def _stacked(rows: Sequence[Any]) -> Floats:
 
 
 def _checked(values: Floats, skipped: Skipped) -> Floats:
-    """Return real[n, d]; InputError for a row that is not finite, or all zeros.
+    """Return real[n, d]; raise InputError for a row that is not finite, or all zeros.
 
     If such rows may be skipped, `skipped` takes them, and ones replace their coordinates.
     """

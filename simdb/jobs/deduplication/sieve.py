@@ -92,11 +92,12 @@ class Cut(NamedTuple):
 
 
 class Dropped(NamedTuple):
-    """The dropped parts of the documents of a sieve.
+    """The parts that a sieve drops from each document.
 
-    `offsets` int64[n + 1] of documents in `flags` bool[k], which say whether each part is dropped.
-    `counts` int64[n]: dropped parts of each document.  `kept` bool[n]: whether the document lost no
-    part or still has words.
+    `flags` bool[k]: whether each part is dropped; document i has
+    `flags[offsets[i] : offsets[i + 1]]`.  `offsets`: int64[n + 1].  `counts` int64[n]: the number
+    of dropped parts of each document.  `kept` bool[n]: whether the document lost no part or still
+    has words.
     """
 
     offsets: I64
@@ -201,7 +202,7 @@ class Sieve:
         return joined(self._spoken)
 
     def rest(self, text: str, is_dropped: Bools) -> str:
-        """Return a text without its dropped parts; InputError if the text has changed."""
+        """Return a text without its dropped parts; raise InputError if the text has changed."""
         left: str | None = kernel.part_rest(text, self._unit, is_dropped)
         if left is None:
             raise InputError(

@@ -4,11 +4,11 @@ Documents are taken in order of preference.  A document is kept if it matches no
 otherwise it is removed, and the first kept document that it matches becomes its leader.  Documents
 are compared only with kept ones, so near copies of a page add little to the cost.
 
-Two kinds of rounds decide many documents at once, with the same result as one after the other.  In
-a round of *heads*, each document that is the first in all its buckets is kept, and its matches are
-removed.  That decides families of copies.  Most of the remaining documents share a bucket by
-chance or through boilerplate, and will be kept.  A round of a *window* therefore compares the next
-documents in the order with each other, and then the kept ones with all later documents.
+Two kinds of rounds process many documents at once, with the same result as one by one.  In a round
+of *heads*, each document that is the first in all its buckets is kept, and its matches are removed.
+That settles families of copies.  Most of the remaining documents share a bucket by chance or
+through boilerplate, and will be kept.  A round of a *window* therefore compares the next documents
+in the order with each other, and then the kept ones with all later documents.
 
 `sizes` puts larger documents before smaller ones.  Only the sizes of documents in buckets are
 requested.
@@ -64,7 +64,7 @@ def find_stars(
     bands: Iterable[BandBuckets], count: int, least: float, compare: Compare, *, leading: int = 0,
     sizes: Callable[[U32], F64] | None = None,
 ) -> Stars:  # fmt: skip
-    """Decide which of `count` documents are kept; pairs in a bucket match from `least` on.
+    """Decide which of `count` documents are kept; pairs in a bucket match at `least` or more.
 
     The first `leading` documents are always kept.  A later document that matches any of them is
     removed, and the first of its matches is its leader.  `sizes`: prefer the larger of the later
@@ -91,7 +91,7 @@ def find_stars(
 def find_connected(
     bands: Iterable[BandBuckets], count: int, least: float, compare: Compare
 ) -> Stars:
-    """Keep the first document of each connected group; pairs in a bucket match from `least` on.
+    """Keep the first document of each connected group; a pair matches at `least` or more.
 
     The similarity of a removed document is NaN if it was not compared with the kept one, because
     other documents connect the two.

@@ -48,7 +48,7 @@ class Gathered(ExitStack):
     """A temporary database with the texts of a reference, by their positions; `with` removes it."""
 
     def __init__(self, reference: Reference, options: Options, question: DedupQuestion) -> None:
-        """Create an empty database; OptionError for a question that it cannot answer."""
+        """Create an empty database; raise OptionError for a question that it cannot answer."""
         super().__init__()
         self._own, self._reference = self.enter_context(ByDatabase(options, question)), reference
         self.held, self.texts = self._own.held, reference.texts
@@ -338,7 +338,7 @@ Within: TypeAlias = Alike | ByDatabase | Followers | Newcomers
 
 
 def within(options: Options, question: DedupQuestion, reference: Reference | None = None) -> Within:
-    """Return the search for a question; OptionError if nothing can answer it.
+    """Return the search for a question; raise OptionError if nothing can answer it.
 
     `reference`: more documents to compare with.
     """

@@ -98,7 +98,7 @@ class Drawn:
     documents with a match.
 
     `measure`: "similarity" or "distance".  `bins`: a histogram of pairs by the measure.
-    `is_floored`: whether it includes pairs below the threshold, from `floor` on.  If all documents
+    `is_floored`: whether it includes pairs below the threshold, down to `floor`.  If all documents
     were looked up, each pair is in the bins once.
     """
 

@@ -70,7 +70,7 @@ class TextPair(NamedTuple):
 
 
 def render(facts: Facts, *, is_minhash: bool) -> str:
-    """Return the page about a database; OptionError if jinja2 is not installed."""
+    """Return the page about a database; raise OptionError if jinja2 is not installed."""
 
     def table_name(name: str) -> str:
         """Return the name of a sub-database on the page, such as `Permutation 00`."""
@@ -87,7 +87,7 @@ def render(facts: Facts, *, is_minhash: bool) -> str:
 
 
 def render_removed(documents: int, removed: int, rule: str, pairs: Sequence[TextPair]) -> str:
-    """Return the page about removed documents; OptionError if jinja2 is not installed.
+    """Return the page about removed documents; raise OptionError if jinja2 is not installed.
 
     The left text of a pair is the removed document, and the right text is the kept one.  `rule`:
     the condition for a match, in words; empty if unknown.
@@ -99,7 +99,7 @@ def render_removed(documents: int, removed: int, rule: str, pairs: Sequence[Text
 
 
 def render_leaks(leaks: Sequence[Any], **counts: int) -> str:
-    """Return the page about items in documents; OptionError if jinja2 is not installed.
+    """Return the page about items in documents; raise OptionError if jinja2 is not installed.
 
     `leaks`: objects of `simdb.jobs.decontamination.result.Leak`.  `counts`: the numbers on the
     page: items, leaked, documents, with_item.
@@ -294,5 +294,5 @@ def _rendered(name: str, /, *, script: str = "", **values: Any) -> str:
 
 
 def _load_jinja() -> Any:
-    """Import jinja2; OptionError with a remedy if it is not installed."""
+    """Import jinja2; raise OptionError with a remedy if it is not installed."""
     return installed("jinja2", "a report needs jinja2: pip install jinja2")

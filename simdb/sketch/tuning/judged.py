@@ -125,7 +125,7 @@ def _text(side: Any, texts: Sequence[Any], places: dict[Any, int] | None, at: in
         place = int(side)
         if not 0 <= place < len(texts):
             raise InputError(
-                f"pair {at} names text {place}, but there are {len(texts)} texts, from 0 on"
+                f"pair {at} names text {place}, but the {len(texts)} texts are numbered from 0"
             )
     else:
         raise InputError(

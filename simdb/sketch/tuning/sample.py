@@ -50,8 +50,8 @@ POINTS = re.compile("[\u05b0-\u05bd\u05bf\u05c1\u05c2\u05c7\u0610-\u061a\u0640\u
 TURKIC = re.compile("[\u0130\u0131\u011f\u011e]")
 # Words with Latin and Cyrillic letters.
 MIXED = re.compile("[A-Za-z][\u0400-\u052f]|[\u0400-\u052f][A-Za-z]")
-# The shares of texts from which on an option is advised.  Forms and points are seldom in all texts,
-# but then some copies lack them.  I is another letter only in a mostly Turkic collection.
+# The least shares of texts for which an option is advised.  Forms and points are seldom in all
+# texts, but then some copies lack them.  I is another letter only in a mostly Turkic collection.
 FORMS_LEAST, TURKIC_LEAST = 0.01, 0.5
 # A word that differs in one letter from a word with FREQUENT occurrences is misread or mistyped.
 WORD = re.compile(r"[^\W\d_]{5,20}")
@@ -150,7 +150,7 @@ def drawn(texts: Sequence[Any], total: int, generator: "np.random.Generator") ->
     words = count_words([TAG.sub(" ", text) for text in chosen])
     is_known = words > 0
     if not is_known.any():
-        raise InputError(f"none of {len(chosen)} texts has a word; tune needs some texts")
+        raise InputError(f"none of the {count} texts contains a word; tune needs texts with words")
     kept = [text for text, known in zip(chosen, is_known, strict=True) if known]
     return TextSample(
         kept,

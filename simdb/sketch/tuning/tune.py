@@ -187,7 +187,7 @@ def tune(
         True or 1 for a duplicate, False or 0 for any other pair.
     blocking : bool, optional
         Whether `pairs` are candidates of a blocking step, such as records with the same maker, and
-        only such candidates will be decided.  If not given, they count as candidates if their
+        only such candidates will be compared.  If not given, they count as candidates if their
         non-duplicates are more similar than random pairs of `texts`; the reasons then say so.
     documents : int, optional
         Number of documents of the collection, if `texts` are only a part of it.
@@ -371,7 +371,7 @@ def reasons_of(choice: Choice) -> Iterator[str]:
     yield from _on_sketch(choice)
     if choice.nearness is not None:
         yield (
-            "The judged pairs seem to be candidates of a blocking step: of those that are no"
+            "The judged pairs seem to be candidates of a blocking step: of those that are not"
             f" duplicates, one is more similar than a random pair in {choice.nearness:.0%} of the"
             " cases. If you search the whole collection, say blocking=False, --no-blocking."
         )
@@ -595,7 +595,7 @@ def choose(
     """Choose a sketch and a threshold; `fitted`: the texts for IDF tables.
 
     `blocking`: whether the pairs are candidates of a blocking step, and only such candidates will
-    be decided.  None lets the pairs show it.
+    be compared.  None infers it from the pairs.
     """
     shown = _visible(sample.texts[:BACKGROUND_TEXTS], sample)
     copies, changed = edited(shown[:EDITED_TEXTS], COSINES.usual, np.random.default_rng(seed))

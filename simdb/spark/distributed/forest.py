@@ -43,7 +43,7 @@ class LinkForest:
         Raises
         ------
         InputError
-            If the arrays differ in length or are no int64 arrays, or the forest is full.
+            If the arrays differ in length or are not int64 arrays, or the forest is full.
         """
         left, right = _checked(left, "left"), _checked(right, "right")
         if len(left) != len(right):
@@ -139,7 +139,7 @@ def components(left: I64, right: I64) -> tuple[I64, I64]:
     Raises
     ------
     InputError
-        If the arrays differ in length or are no int64 arrays, or there are too many ids.
+        If the arrays differ in length or are not int64 arrays, or there are too many ids.
     """
     forest = LinkForest()
     forest.join(left, right)

@@ -421,9 +421,9 @@ def plan_pairs(
     recall : float, optional
         The share of pairs to find; see `Database.query`.
     verify : {"estimate", "exact"}, default "estimate"
-        What decides about a candidate.  With "exact", `similarity` is the least exact similarity.
-        The plan then finds candidates, also some below it, for
-        `simdb.distributed.exact_similarities` to decide.
+        How candidates are compared.  With "exact", `similarity` is the least exact similarity.  The
+        plan then finds candidates, also some below it, for `simdb.distributed.exact_similarities`
+        to compare.
     tasks : int, default 64
         Number of tasks.
 
@@ -441,7 +441,7 @@ def plan_pairs(
     one_of("verify", verify, (database.ESTIMATE, database.EXACT))
     whole("tasks", tasks, 1, 1 << 24)
     if isinstance(documents, bool) or not isinstance(documents, int | float) or documents < 0:
-        raise OptionError(f"documents must be a number from 0 on, got {shown(documents)}")
+        raise OptionError(f"documents must be a number of 0 or more, got {shown(documents)}")
     question = database.Question(similarity, distance, recall)
     is_weighted = options.sketch.vector_bytes > 0
     criterion = question.criterion(options, is_weighted=is_weighted)
@@ -811,7 +811,7 @@ class ByBands(_ByTables):
 
 
 def chosen(couples: database.Couples, which: Array) -> database.Couples:
-    """Return the chosen couples; the same object if all are chosen."""
+    """Return the chosen couples; return `couples` itself if all are chosen."""
     return couples if which.dtype == np.bool_ and which.all() else couples.taken(which)
 
 

@@ -37,7 +37,7 @@ static void further(const uint64_t *first, int64_t count, uint64_t *third, uint6
 
 #if VECTORS_X86
 
-/* Return the hashes of the shingles from `words` on. */
+/* Return the hashes of the shingles starting at `words`. */
 VECTOR_INLINE vector shingles_from(const uint64_t *words, int shingle)
 {
     vector hash = vector_load(words);

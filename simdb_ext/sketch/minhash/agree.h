@@ -18,7 +18,8 @@ VECTOR_INLINE int agree_at(const uint8_t *left, const uint8_t *right, const size
     return one == other;
 }
 
-/* Return the number of equal minima of `size` bytes, a constant; rows may be at any address. */
+/* Return the number of equal minima.  Each has `size` bytes, a compile-time constant; rows need no
+   alignment. */
 VECTOR_INLINE unsigned agree_row(const uint8_t *left, const uint8_t *right, size_t bytes,
                                  const size_t size)
 {

@@ -29,7 +29,7 @@ static void mix_features(uint64_t *hashes, int64_t count, int is_narrow)
 
 #if VECTORS
 
-/* Lower the minima of VECTOR_INTS * `width` permutations from `first` on; `width` and
+/* Lower the minima of VECTOR_INTS * `width` permutations, starting at `first`; `width` and
    `is_stratified` are constants.  In a stratified family, only the upper 16 bits of a multiplier,
    and so of a product, are not 0.  In other families, a feature fills every lane of 64 bits: its
    lower half is in the even lanes of 32 bits, its upper half in the odd ones. */

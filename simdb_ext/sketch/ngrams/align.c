@@ -11,7 +11,7 @@ static const struct {
     {0, 3}, {3, 0}, {1, 3}, {3, 1}, {2, 3}, {3, 2}, {3, 3},
 };
 
-/* Count the equal words from two positions on, up to `most`. */
+/* Count the equal words that start at two positions, up to `most`. */
 static inline int64_t count_equal(struct align_words document, struct align_words item,
                                   const struct align_bounds *within, int step, int64_t at,
                                   int64_t own, int64_t most)

@@ -10,7 +10,7 @@
 /* Words that must be equal again after a change. */
 #define ALIGN_AGAIN 2
 
-/* A run of `length` equal words, from these positions of both sides on. */
+/* A run of `length` equal words, which starts at these positions of both sides. */
 struct align_run {
     int64_t document;
     int64_t item;

@@ -34,7 +34,7 @@ struct leak_verdict {
     int64_t other;
 };
 
-/* A passage of a pair; its equal words are `runs` runs from `first_run` on. */
+/* A passage of a pair; its equal words are `runs` runs, starting at `first_run`. */
 struct leak_passage {
     struct align_passage place;
     int64_t first_run;

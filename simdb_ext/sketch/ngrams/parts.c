@@ -95,7 +95,7 @@ static inline int flags_at(struct characters in, int64_t at)
     return code < BASIC_PLANE ? part_flags[code] : 0;
 }
 
-/* Return the first position from `at` on whose character has none of the given roles. */
+/* Return the first position, `at` or later, whose character has none of the given roles. */
 static inline int64_t after(struct characters in, int64_t at, int flags)
 {
     while (flags_at(in, at) & flags)

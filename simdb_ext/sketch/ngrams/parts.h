@@ -33,9 +33,9 @@ struct part_place {
 /* Fill the tables; call this once, after `unicode_unfold`. */
 void parts_unfold(void);
 
-/* Find the parts of a text from `position` on, which is 0 or the start of a part.  Write the first
-   `room` parts, move `position` after them, and return their number.  Parts and separators together
-   are the whole text. */
+/* Find the parts of a text, starting at `position`, which is 0 or the start of a part.  Write the
+   first `room` parts, move `position` after them, and return their number.  Parts and separators
+   together are the whole text. */
 int64_t parts_find(const struct sketch_text *text, enum part_unit unit, int64_t *position,
                    struct part *found, int64_t room);
 
@@ -46,9 +46,9 @@ int64_t parts_find(const struct sketch_text *text, enum part_unit unit, int64_t 
 int64_t parts_rest(const struct sketch_text *text, enum part_unit unit, const uint8_t *is_dropped,
                    int64_t count, void *rest);
 
-/* Take up to `room` parts of `count` texts from `place` on, and move it after them.  Write each
-   part as a text, and the number of its text to `owners`.  Add the number of parts of each text to
-   `counts`.  Return the number of parts; it is below `room` only at the end. */
+/* Take up to `room` parts of `count` texts, starting at `place`, and move `place` after them.
+   Write each part as a text, and the number of its text to `owners`.  Add the number of parts of
+   each text to `counts`.  Return the number of parts; it is below `room` only at the end. */
 int64_t parts_take(const struct sketch_text *texts, int64_t count, enum part_unit unit,
                    struct part_place *place, struct sketch_text *parts, int64_t *owners,
                    int64_t *counts, int64_t room);

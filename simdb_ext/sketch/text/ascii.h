@@ -49,8 +49,8 @@ VECTOR_INLINE int64_t positions(uint64_t mask, const uint32_t width, uint32_t ba
     return count;
 }
 
-/* Copy `count` characters, a constant of whole vectors, and return a mask of the word characters
-   among them. */
+/* Copy `count` characters and return a mask of the word characters among them.  `count` is a
+   compile-time constant, a multiple of the vector size. */
 VECTOR_INLINE uint64_t words_mask(const vector *characters, const int count, int lowercase,
                                   uint8_t *copy)
 {

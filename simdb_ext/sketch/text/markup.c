@@ -31,7 +31,7 @@ static inline int is_hexadecimal(uint32_t code)
     return is_digit(code) || (code | 32) - 'a' < 6u;
 }
 
-/* Return whether the characters from `at` on are `wanted`. */
+/* Return whether the characters starting at `at` are `wanted`. */
 static inline int is_at(struct sketch_text text, int64_t at, const char *wanted)
 {
     for (int i = 0; wanted[i]; i++)
@@ -182,7 +182,8 @@ static inline int64_t first_of(struct sketch_text text, int64_t start, const uin
     return start;
 }
 
-/* Return the position where the first markup from `at` on begins, and write its end to `stop`. */
+/* Return the position of the first markup that begins at or after `at`, and write its end to
+   `stop`. */
 static inline int64_t find(struct sketch_text text, int64_t at, int64_t *stop)
 {
     uint8_t marks[STRIDE];

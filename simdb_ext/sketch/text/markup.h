@@ -1,4 +1,4 @@
-/* Markup: parts of a text that are no words: tags and comments of HTML, commands of LaTeX, targets
+/* Markup: parts of a text that are not words: tags and comments of HTML, commands of LaTeX, targets
    of links in Markdown, entities.  Spaces replace them.  The comma in 12,500 is omitted.
 
    `<!-- -->`: up to 400 characters between.

@@ -5,7 +5,7 @@
 #define HIGH_BITS 0x8080808080808080u
 
 /* First bytes of characters: the largest for code points below 0x100, and the smallest for code
-   points from 0x10000 on. */
+   points of 0x10000 or more. */
 #define LATIN_LEAD_MAX 0xC3
 #define WIDE_LEAD 0xF0
 

@@ -16,9 +16,9 @@
    surrogates, no longer form than needed, nothing above 10FFFF). */
 int utf8_measure(const uint8_t *content, int64_t length, int64_t *count);
 
-/* Check the texts from `start` on that are still UTF-8.  An ASCII text is used without decoding.
-   For any other text, add to `size` the bytes that it needs once it is decoded.  Return the
-   position of the first text that is not valid UTF-8, or `stop`. */
+/* Check the texts that are still UTF-8, starting at `start`.  An ASCII text is used without
+   decoding.  For any other text, add to `size` the bytes that it needs once it is decoded.  Return
+   the position of the first text that is not valid UTF-8, or `stop`. */
 int64_t utf8_accept(struct sketch_text *texts, int64_t start, int64_t stop, int64_t *size);
 
 /* Decode the texts that `utf8_accept` found valid into `room`, which is aligned for uint32_t and

@@ -88,7 +88,7 @@ VECTOR_INLINE __m128i floor_four(const void *weights, int is_float, int64_t plac
     return _mm256_cvttpd_epi32(_mm256_floor_pd(_mm256_mul_pd(values, scale)));
 }
 
-/* Return the quantised values, -8 to 7, of 32 weights from `place` on. */
+/* Return the quantised values, -8 to 7, of 32 weights starting at `place`. */
 VECTOR_INLINE __m256i quantise_32(const void *weights, int is_float, int64_t place,
                                       __m256d scale)
 {
@@ -155,7 +155,7 @@ VECTOR_INLINE void transpose_eight(const __m256i *rows, __m256i *columns)
     }
 }
 
-/* Return the sums of squares of eight rows from `place` on, each added up in order. */
+/* Return the sums of squares of eight rows starting at `place`, each added up in order. */
 VECTOR_INLINE __m512d square_eight(const void *weights, int64_t place, int dimensions)
 {
     const char *start = (const char *)weights + 4 * place;
@@ -174,7 +174,7 @@ VECTOR_INLINE __m512d square_eight(const void *weights, int64_t place, int dimen
     return sums;
 }
 
-/* Return the quantised values, -8 to 7, of 64 weights from `place` on. */
+/* Return the quantised values, -8 to 7, of 64 weights starting at `place`. */
 VECTOR_INLINE __m512i quantise_64(const void *weights, int is_float, int64_t place,
                                       __m512d scale)
 {
@@ -238,8 +238,8 @@ VECTOR_INLINE void square_floats(const void *weights, int is_float, int64_t plac
 
 #else
 
-/* Write the quantised values, 0 to 15, of the weights from `place` on.  Values are clamped before
-   the floor, so that they fit an int. */
+/* Write the quantised values, 0 to 15, of the weights starting at `place`.  Values are clamped
+   before the floor, so that they fit an int. */
 VECTOR_INLINE void quantise_halves(const void *weights, int is_float, int64_t place,
                                    int dimensions, double scale, uint8_t *halves)
 {

@@ -102,8 +102,8 @@ def joining(
         yield from exhaustive.joining(within, criterion, comparing, forest) or ()
     rest = state.over(state.view.only([], state.delta))
     recent = searched(rest, is_measured=True).ordinals
-    # Pairs among recent documents are yielded first: if these documents also match a crowd, the
-    # pairs of one of them then connect all.
+    # Yield pairs among recent documents first.  These are then joined, so if they also match a
+    # crowd, the pairs of one recent document connect all of them.
     yield from _looked_up(state, rest, recent, _How(criterion, False, forest))
     for runs, stored in _runs_of(state, plan):
         alone = stored[~is_bunched[stored]]
