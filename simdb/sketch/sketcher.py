@@ -518,7 +518,7 @@ class ReadySketcher:
     ) -> arrays.Sketches:
         """Make sketches of fingerprints and weights.
 
-        Raises InputError unless the weights fit the bits.  `places`: their positions among the
+        Raises InputError unless the weights fit the bits.  `places`: the positions of the
         documents, for messages.
         """
         wide = widened(weights, self._dimensions)

@@ -149,7 +149,7 @@ class Winnower(WordOrder):
     def grains(self, documents: Sequence[object], *, errors: str, start: int = 0) -> Grains:
         """Return the grains of texts.
 
-        Raises InputError for another document, numbered from `start`.
+        Raises InputError for a document that is not a text; its number counts from `start`.
         """
         return winnow(*grams_of(*self.words(documents, errors=errors, start=start)))
 

@@ -81,8 +81,8 @@ class Handles:
     def attach(self, environment: Any, names: Iterable[bytes]) -> None:
         """Open the sub-databases in `names` that are not open yet.
 
-        lmdb.MapResizedError if another process has enlarged the map.  Raises FormatError if one is
-        missing.
+        Raises FormatError if one is missing, and lmdb.MapResizedError if another process has
+        enlarged the map.
         """
         with self._lock:
             wanted = [name for name in names if name not in self._named]

@@ -45,7 +45,7 @@ cdef size_t segments_of(runs) except? 0:
 cdef uint32_t segment_bits_of(arrays) except? 0:
     """Return log2 of the length of all arrays but the last.
 
-    Raises ValueError unless a power of two.
+    Raises ValueError unless it is a power of two.
     """
     cdef uint64_t length = 1 << 32 if len(arrays) < 2 else len(arrays[0])
     if length == 0 or length & (length - 1) != 0:
