@@ -31,7 +31,7 @@ GROUP_COLUMNS = ("representative", "size", "duplicates")
 PART_COLUMNS = ("id", "parts", "dropped", "left")
 MATCH_COLUMNS = ("id", "match", "distance", "similarity")
 INSIDE = "documents of --against are much smaller; simdb decontaminate finds them inside others"
-# From this number of documents on, a note says if most are near-duplicates.
+# With this number of documents or more, a note says if most are near-duplicates.
 MANY_DOCUMENTS = 1000
 
 

@@ -184,7 +184,7 @@ class MinHashLSH:
     def insert(self, key: Any, minhash: Any, check_duplication: bool = True) -> None:
         """Insert a MinHash of this module or of datasketch under a key; with a path, commit.
 
-        InputError if the key exists; without `check_duplication`, its MinHash is replaced.
+        Raises InputError if the key exists; without `check_duplication`, its MinHash is replaced.
         """
         id, row = self.take(key, minhash)
         one = {id: row}
@@ -236,7 +236,7 @@ class MinHashLSH:
         return list(set.intersection(*found)) if found else []
 
     def remove(self, key: Any) -> None:
-        """Remove a key; with a path, commit.  InputError if it does not exist."""
+        """Remove a key; with a path, commit.  Raises InputError if it does not exist."""
         id = self.find_id(key)
         if id is None:
             raise InputError(_unknown(key))
@@ -315,11 +315,11 @@ class MinHashLSH:
         return id if id is not None and self._rows is not None and id in self._rows else None
 
     def write(self, new: dict[Id, Row], replacing: dict[Id, Row]) -> None:
-        """Insert rows by id; used by sessions.  ExistsError if a new id exists."""
+        """Insert rows by id; used by sessions.  Raises ExistsError if a new id exists."""
         self._adopted().write(new, replacing)
 
     def delete(self, ids: list[Id]) -> None:
-        """Delete the rows of ids; used by sessions.  NotFoundError for unknown ids."""
+        """Delete the rows of ids; used by sessions.  Raises NotFoundError for unknown ids."""
         self._adopted().delete(ids)
         for id in ids:
             self._keys.forget(id)

@@ -42,8 +42,8 @@ def server_of(
 ) -> MCPServer:
     """Return a server with the tools of a database; `read_only`: without the storing tool.
 
-    `where`: values of fields that all notes of the agent have; it sees no others.  OptionError for
-    a database without texts.
+    `where`: values of fields that all notes of the agent have; it sees no others.  Raises
+    OptionError for a database without texts.
     """
     if not database.options.texts:
         raise OptionError(

@@ -47,7 +47,8 @@ def sha1_hash64(data: bytes) -> int:
     return int.from_bytes(hashlib.sha1(data, usedforsecurity=False).digest()[:8], "little")
 
 
-# For these hash functions all digests are computed together; the number is the bytes used of each.
+# For these hash functions all digests are computed together; the number is the bytes used per
+# digest.
 DIGEST_BYTES = 20
 DIGESTED = ((sha1_hash32, 4), (sha1_hash64, 8))
 

@@ -47,7 +47,7 @@ class DatabaseRows:
     def write(self, new: Rows, replacing: Rows) -> None:
         """Insert new rows, and replace the rows of some ids, in one commit.
 
-        ExistsError if a new id exists.
+        Raises ExistsError if a new id exists.
         """
         if len(new) + len(replacing) == 1:
             (id, row), *_ = [*new.items(), *replacing.items()]
@@ -58,7 +58,7 @@ class DatabaseRows:
         self.write_all([(new, False), (replacing, True)])
 
     def write_all(self, parts: Iterable[tuple[Rows, bool]]) -> None:
-        """Insert parts of rows, each new or replacing, in one commit."""
+        """Insert parts of new rows, and parts of rows that replace others, in one commit."""
         with self.database.write() as transaction:
             for part, is_replacing in parts:
                 if part:
@@ -157,7 +157,7 @@ class TemporaryRows:
                     self._settle()
 
     def write_all(self, parts: Iterable[tuple[Rows, bool]]) -> None:
-        """Insert parts of rows, each new or replacing."""
+        """Insert parts of new rows, and parts of rows that replace others."""
         for part, is_replacing in parts:
             self.write({} if is_replacing else part, part if is_replacing else {})
 

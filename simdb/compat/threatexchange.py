@@ -47,7 +47,7 @@ class PDQDatabaseIndex(package.SignalTypeIndex[Any]):  # type: ignore[misc]
         """Open or create the index at `path`, and add `entries`.
 
         `path` is a directory or an open `Database` of `simdb.Bits(256)`, which may have another
-        distance than 31, a mode and a durability.  OptionError for any other database.
+        distance than 31, a mode and a durability.  Raises OptionError for any other database.
         """
         path = self.PATH if path is None else path
         if path is None:

@@ -59,8 +59,8 @@ def distance_served(blocks: int, leading: int, flips: int) -> int:
     """Compute the largest distance that is always found with up to `flips` flipped header bits.
 
     A pair is missed only if every choice of `leading` blocks holds at least `flips + 1` differing
-    bits.  This takes the fewest differing bits if `flips + 1` are spread evenly over `leading`
-    blocks, and every other block has the number of the fullest of these.
+    bits.  The fewest differing bits that do this are `flips + 1` bits, spread evenly over `leading`
+    blocks, and in every other block the number of the fullest of these.
     """
     needed = flips + 1
     return needed + (blocks - leading) * -(-needed // leading) - 1

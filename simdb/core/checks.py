@@ -88,7 +88,7 @@ def lose_of(rule: Any, lose: Any = 0) -> int | None:
 
 
 def whole(name: str, value: Any, least: int, most: int) -> int:
-    """Return `value` if it is a whole number from `least` to `most`; OptionError otherwise."""
+    """Return `value`; raise OptionError unless it is a whole number from `least` to `most`."""
     if isinstance(value, int) and is_whole(value, least, most):
         return value
     raise OptionError(f"{name} must be a whole number from {least} to {most}, got {shown(value)}")

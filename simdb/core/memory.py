@@ -86,9 +86,7 @@ def budget_of(threads: Any) -> tuple[int, int | None]:
 def check_memory(name: str, memory: object) -> None:
     """Raise OptionError unless the argument `name`, `memory`, is None or a number of bytes."""
     if memory is not None and not is_whole(memory, MEMORY_LEAST):
-        raise OptionError(
-            f"{name} must be a number of bytes from {MEMORY_LEAST} (64M) on, got {shown(memory)}"
-        )
+        raise OptionError(f"{name} must be {MEMORY_LEAST} bytes (64M) or more, got {shown(memory)}")
 
 
 def column_bytes(memory: int | None) -> int:

@@ -168,7 +168,8 @@ class Database(Writing[IdT]):
     def set_idf(self, table: "IdfTable") -> None:
         """Set the IDF table of a database that was created without one.
 
-        This works once, before any document is inserted; setting an equal table again does nothing.
+        A table can be set only once, before any document is inserted; setting an equal table again
+        does nothing.
 
         Parameters
         ----------
@@ -253,7 +254,8 @@ class Database(Writing[IdT]):
     ) -> Calibration:
         """Learn how similar documents differ here, so that queries probe no more than necessary.
 
-        The calibration is stored with the speed of this machine and used from then on; see `plan`.
+        The calibration is stored with the speed of this machine, and later plans use it; see
+        `plan`.
 
         Parameters
         ----------

@@ -74,7 +74,7 @@ class Amount:
         self.begin()
 
     def begin(self) -> None:
-        """Start again at nothing before sources are read, and forget guessed encodings."""
+        """Reset the counters before sources are read, and forget guessed encodings."""
         decoding.GUESSED.clear()
         self.read_bytes = self.left_out = 0
         self._total_bytes: int | None = None

@@ -42,7 +42,7 @@ from simdb.storage import TemporaryFolder, sync_directory
 PARTIAL = ".partial"
 BEFORE = ".before"
 
-# Files that no output may replace; each key is what messages call one of them.
+# Files that no output may replace; each key is the name for such a file in messages.
 Staying = Mapping[str, Collection[str] | None]
 LEVEL = 6
 MEMBER_BYTES = 1 << 20
@@ -60,9 +60,9 @@ def check_outputs(
 ) -> None:
     """Raise OptionError unless the outputs of a run can be written together.
 
-    `outputs`: path of each, by its option.  `staying`: see `check_staying`.  `kept`: options whose
-    output holds documents of the sources; with `in_place`, it may replace a source.  `remedy`: the
-    option that allows this.
+    `outputs`: the path of each output, by its option.  `staying`: see `check_staying`.  `kept`:
+    options whose output holds documents of the sources; with `in_place`, it may replace a source.
+    `remedy`: the option that allows this.
     """
     given = {name: path for name, path in outputs.items() if path is not None}
     if in_place and not given:
@@ -105,8 +105,8 @@ def _check_asked(in_place: bool, what: str, remedy: str) -> None:
 def check_staying(outputs: Collection[str], staying: Staying, *, has_folders: bool = False) -> None:
     """Raise OptionError for an output that would replace a file that must stay.
 
-    `staying`: such files, by what messages call one of them.  `has_folders`: they may be folders,
-    in which every file must stay.
+    `staying`: such files, by their name in messages.  `has_folders`: they may be folders, in which
+    every file must stay.
     """
     for path in outputs:
         if path == STANDARD_OUTPUT or is_special(path):
@@ -506,7 +506,7 @@ class LocalFiles:
         """Do nothing, since a local file is already in place."""
 
     def keep(self, path: str, name: str) -> None:
-        """Give a file another name, so that it has at least one name at any moment."""
+        """Rename a file, or add a name, so that it never lacks a name."""
         try:
             os.link(path, name)
         except OSError:  # this file system has no links

@@ -138,7 +138,7 @@ def contents(lines: Lines) -> Iterator[bytes]:
 
 
 def copy(lines: Lines, descriptor: int, place: int, threads: int) -> int:
-    """Write lines into a file from offset `place` on; return the offset after them.
+    """Write lines into a file, starting at offset `place`; return the offset after them.
 
     Several threads write, each at its own place.  Raises the errors of `contents`.
     """

@@ -138,7 +138,7 @@ class LinesAgain(ExitStack):
                     yield from self._some(at, own, sources[number])
 
     def _some(self, first: int, flags: Bools, path: str) -> Iterator[Piece]:
-        """Yield the pieces with chosen documents, from the document `first` on; one source only."""
+        """Yield the pieces of one source with chosen documents, starting at document `first`."""
         content = os.pread(self._file.fileno(), len(flags) * LINE.itemsize, first * LINE.itemsize)
         lines = np.frombuffer(content, LINE)[flags]
         cuts = np.flatnonzero(np.diff(lines["kind"], prepend=0)).tolist()

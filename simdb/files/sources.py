@@ -84,7 +84,7 @@ ASIDE = re.compile(
     r"|_committed_.*|_started_.*"
 )
 OF_DATASET = re.compile(r"dataset_info\.json|dataset_dict\.json|state\.json|cache-.*\.arrow")
-# Number of skipped entries of each folder, and the name of one of them.
+# Number of skipped entries of each folder, and the name of one such entry.
 LEFT_OUT: dict[str, tuple[int, str]] = {}
 SNIFFED_LINES = 16
 OBJECT_BEGINS = re.compile(r"\{\s*[\"}]")

@@ -224,7 +224,7 @@ def flat(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def text_of(value: Any) -> str | None:
-    """Return a value as text: text and dates as they are, null as None, others as JSON."""
+    """Return a value as text: text and dates unchanged, other values as JSON, None for null."""
     if value is not None and not isinstance(value, OF_JSON):
         value = text_form(value)
     if value is None or isinstance(value, str):

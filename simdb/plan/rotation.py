@@ -54,7 +54,7 @@ def plans(problem: Problem[Population]) -> list[Plan]:
 def named(problem: Problem[Population], best: Callable[[Criterion], Plan]) -> Plan:
     """Return the plan with the given number of rotations, or the fewest that reach the recall.
 
-    OptionError if no number is given and even `ROTATIONS_MAX` rotations miss the recall.
+    Raises OptionError if no number is given and even `ROTATIONS_MAX` rotations miss the recall.
     """
     criterion, population = problem.criterion, problem.population
     if not population.is_swept:

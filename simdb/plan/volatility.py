@@ -116,8 +116,8 @@ def costs(model: VolatilityModel) -> U8:
 def levels(weights: Array) -> U8:
     """Return the level of each bit, uint8[n, 64], for weights real[n, 64 .. 256].
 
-    It is min(255, floor(64 |w| / s)), where s is the root mean square of all weights of the
-    document; 255 if all weights are 0 (`kernel.levels`).
+    The level of a weight w is min(255, floor(64 |w| / s)), where s is the root mean square of all
+    weights of the document.  If all weights are 0, it is 255 (`kernel.levels`).
     """
     return np.asarray(kernel.levels(np.ascontiguousarray(weights, np.float32)), np.uint8)
 

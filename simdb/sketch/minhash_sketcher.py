@@ -330,7 +330,7 @@ def _check_weightless(documents: Sequence[Features], start: int, weighting: str)
 
 
 def _summed(features: Features, position: int) -> tuple[U64, F64]:
-    """Return the distinct hashes of one document, with the sum of the weights of each."""
+    """Return the distinct hashes of one document, and the summed weight of each hash."""
     hashes, which = np.unique(features.hashes, return_inverse=True)
     if features.weights is not None and (features.weights < 0).any():
         raise InputError(

@@ -505,7 +505,7 @@ class ReadySketcher:
     ) -> arrays.Sketches:
         """Make sketches of fingerprints whose weights may be rounded; rounded weights are kept.
 
-        Rounding them again would change some of them, since their scale is different.
+        Rounding them again would change some weights, since the scale is different.
         """
         if is_rounded and weights.shape[1] == self._dimensions and _are_halves(weights):
             vectors = vector_form.pack(weights.astype(np.int8))

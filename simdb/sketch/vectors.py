@@ -182,7 +182,7 @@ def read_csr(matrix: Any) -> SparseRows:
 
 
 def peaks_of(vectors: Vectors) -> F64:
-    """Return the largest magnitude of each row; NaN or infinite if a coordinate is so."""
+    """Return the largest magnitude of each row; NaN or infinite if a coordinate is."""
     if isinstance(vectors, SparseRows):
         return reduced(np.maximum, np.abs(vectors.values), vectors.offsets).astype(np.float64)
     if len(vectors) == 0:
@@ -239,7 +239,7 @@ class Projection:
         return rows
 
     def _block(self, number: int) -> I16:
-        """Return the BLOCK rows of R for the coordinates from `number` * BLOCK on."""
+        """Return the BLOCK rows of R for the coordinates starting at `number` * BLOCK."""
         cached = self._blocks.get(number)
         if cached is not None:
             return cached

@@ -263,7 +263,7 @@ class MemberOrder:
         return df if self.value is None else df.withColumn(VALUE, self.value)
 
     def placed(self, members: Any) -> Any:
-        """Return key, root, id and value of `members`, sketches with their keys and roots."""
+        """Return key, root, id and value of `members`, which are sketches with keys and roots."""
         named = members.select("key", "root", "id", *self.columns)
         return named if self.sizes is None else named.join(self.sizes, "id", "left")
 

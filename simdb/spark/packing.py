@@ -124,7 +124,7 @@ def blobs(batch: Any, width: int | None = None, *, chunk: int | None = None) -> 
 
 
 def by_task(batches: Iterable[Any], width: int) -> Iterator[list[Blob]]:
-    """Yield the blobs of each task; the rows of Spark must be sorted by task."""
+    """Yield the blobs of each task; the Spark rows must be sorted by task."""
     held: list[Blob] = []
     for batch in batches:
         for blob in blobs(batch, width):
@@ -224,7 +224,7 @@ def narrowed(rows: Any, plan: PairsPlan, partitions: int) -> Any:
 
 
 def split_rows(plan: PairsPlan, rows: U8) -> tuple[U8, Split]:
-    """Return rows without masks, and the parts of each; see `PairsPlan.split`.
+    """Return rows without masks, and the parts of each row; see `PairsPlan.split`.
 
     A narrowed row goes only to the parts of the bands in its mask.
     """

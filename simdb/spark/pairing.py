@@ -537,10 +537,10 @@ def connected(links: Any, job: SearchJob, name: str = "components") -> Any:
 
 
 def _in_one(forests: Any, partitions: int, held: HeldFrames) -> tuple[Any, int]:
-    """Merge the forests of all tasks into one; return it with the number of its links.
+    """Merge the forests of all tasks into one; return it and its number of links.
 
-    Without a shuffle, tasks read links where they are held.  In each of about
-    log(partitions) / log(FORESTS) steps, 16 bytes of each link travel.
+    Without a shuffle, tasks read links where they are held.  There are about log(partitions) /
+    log(FORESTS) steps, each of which sends 16 bytes per link.
     """
     while True:
         partitions = -(-partitions // FORESTS)
@@ -561,7 +561,7 @@ def _by_driver(forests: Any) -> Any:
 def _in_rounds(links: Any, partitions: int, path: str) -> Any:
     """Return the links as stars: each key with the least key of its component.
 
-    `path`: the beginning of the paths of the files.
+    `path`: the prefix of the paths of the files.
     """
     session = links.sparkSession
     before: tuple[int, int] | None = None

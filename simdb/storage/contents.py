@@ -95,7 +95,7 @@ def create(
 ) -> bool:
     """Write the values of a new, empty database; return False if a database exists.
 
-    FormatError if the environment had other content before.
+    Raises FormatError if the environment had other content before.
     """
     if transaction.stat()["entries"]:
         return False
@@ -190,7 +190,7 @@ def replace_open(environment: Environment, transaction: Any, wanted: Options) ->
 def attach(environment: Environment) -> Options:
     """Open the sub-databases and return the options.
 
-    FormatError if this is not a simdb database, or has a newer format.
+    Raises FormatError if this is not a simdb database, or has a newer format.
     """
     environment.attach([layout.META])
     with environment.reading() as transaction:
@@ -207,7 +207,7 @@ def read_resources(environment: Environment) -> Resources:
 
 
 def read_options(environment: Environment, transaction: Any) -> Options:
-    """Return the stored options with the IDF table mapped; FormatError, CorruptError."""
+    """Return the stored options with the IDF table mapped; raise FormatError or CorruptError."""
     stored, checksum = stored_options(environment, transaction)
     idf = None if checksum is None else read_own_idf(environment.path, checksum)
     return decode_options(stored, idf)

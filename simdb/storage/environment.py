@@ -292,7 +292,7 @@ class Environment:
     def begin_write(self, timeout: float | None) -> WriteRight:
         """Become the only writer until the returned right is ended.
 
-        BusyError if the write lock is not free within `timeout` seconds.
+        Raises BusyError if the write lock is not free within `timeout` seconds.
         """
         self.check_writable()
         right = WriteRight(self.path, self._turn, self._files.writer_lock, self._gate)
@@ -401,8 +401,8 @@ class Environment:
     def close(self) -> None:
         """Close the environment; raise BusyError if transactions are still open after a short wait.
 
-        FullError if committed data could not be written to the disk; even then, the environment is
-        closed.
+        Raises FullError if committed data could not be written to the disk; even then, the
+        environment is closed.
         """
         if self._pid != os.getpid() or self._is_closed:
             return
@@ -428,7 +428,7 @@ class Environment:
     def subdatabase(self, name: bytes) -> Any:
         """Return the handle of an attached or created sub-database, for use inside a transaction.
 
-        CorruptError if the file was damaged since its pages were last checked.
+        Raises CorruptError if the file was damaged since its pages were last checked.
         """
         self.watch.look()
         return self.handles[name]
@@ -718,7 +718,7 @@ class Source:
     def fetch(self, name: bytes, kind: bytes, key: bytes, dtype: npt.DTypeLike) -> Any:
         """Return the array stored under `key`, without reading the pages of a large one.
 
-        It may be stored as evenly spaced numbers.  CorruptError if it is missing.
+        It may be stored as evenly spaced numbers.  Raises CorruptError if it is missing.
         """
         return codec.decode_column(kind, key, self.unread(name, kind, key), dtype)
 
@@ -863,7 +863,7 @@ class Lease:
     def release(self) -> None:
         """Release the lease; a second call does nothing.  The last lease closes its environment.
 
-        BusyError if its transactions do not end in time; the environment then remains open.
+        Raises BusyError if its transactions do not end in time; the environment then remains open.
         """
         with _lock:
             environment = self.environment

@@ -50,7 +50,7 @@ Entries = Iterator[tuple[bytes, Any]]
 def coded_value(field: str, value: Any, named: Callable[[], str]) -> Coded:
     """Return the value of a field in the form that `code_of` takes.
 
-    InputError for a value that has no code; `named()` names its document.
+    Raises InputError for a value that has no code; `named()` names its document.
     """
     if value is None or (type(value) is str and value.isascii()):
         return value

@@ -50,9 +50,9 @@ _MADVISE: Any = getattr(ctypes.CDLL(None), "madvise", None) if os.name == "posix
 def open_map(path: str, map_bytes: int, *, is_read_only: bool, is_synced: bool) -> Any:
     """Open the LMDB environment of the directory `path`, with a map of `map_bytes` or less.
 
-    FormatError if this LMDB cannot read the data file, or simdb does not know its pages.
-    CorruptError if the data file refers to pages outside its map, which LMDB reports by various
-    errors.
+    Raises FormatError if this LMDB cannot read the data file, or simdb does not know its pages.
+    Raises CorruptError if the data file refers to pages outside its map, which LMDB reports by
+    various errors.
     """
     check_library(lmdb.version())
     try:

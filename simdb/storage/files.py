@@ -189,7 +189,7 @@ os.register_at_fork(after_in_child=_note_fork)
 
 
 def open_regular(path: str, flags: int, *, is_alone: bool) -> io.FileIO:
-    """Open the plain file at `path`; FormatError, OSError.
+    """Open the plain file at `path`; raise FormatError or OSError.
 
     The returned object owns the descriptor, so that it is closed exactly once.  `is_alone`: refuse
     a file with a second name (hard link), because it will be written.
@@ -222,7 +222,7 @@ def file_times(path: str) -> tuple[datetime | None, datetime]:
 
 
 def check_regular(path: str, *, is_alone: bool) -> os.stat_result | None:
-    """Return the status of the plain file at `path`; None if it is missing, FormatError."""
+    """Return the status of the file at `path`, or None; raise FormatError unless it is regular."""
     try:
         found = os.lstat(path)
     except FileNotFoundError:
@@ -232,7 +232,7 @@ def check_regular(path: str, *, is_alone: bool) -> os.stat_result | None:
 
 
 def check_directory(path: str) -> bool:
-    """Return whether `path` is a directory; False if nothing is there, FormatError for a file."""
+    """Return whether the directory `path` exists; raise FormatError if it is a file."""
     try:
         found = os.lstat(path)
     except FileNotFoundError:
@@ -309,7 +309,7 @@ class FileLock:
     def __init__(self, path: str, *, is_made: bool = True) -> None:
         """Open the file at `path`; `is_made`: create it if it is missing.
 
-        FormatError unless it is a plain file with a single name.
+        Raises FormatError unless it is a plain file with a single name.
         """
         self.path = path
         flags = os.O_RDWR | os.O_CREAT if is_made else os.O_RDONLY
@@ -401,7 +401,7 @@ def make_locked(parent: str, prefix: str, suffix: str, locks: ExitStack) -> str:
 
 
 def lock_directory(directory: str, locks: ExitStack) -> os.stat_result:
-    """Lock a directory until `locks` is closed; raise BlockingIOError if it is locked, OSError.
+    """Lock a directory until `locks` is closed; raise OSError, BlockingIOError if it is locked.
 
     Returns the status of the locked directory.
     """
@@ -798,7 +798,7 @@ def made_beside(
 
     `make` must sync everything and leave nothing open.  Until it returns, the directory is called
     TARGET.*SUFFIX.  If `make` fails, the directory is removed; if the process is killed, the next
-    call for `target` removes it.  ExistsError if `target` exists.
+    call for `target` removes it.  Raises ExistsError if `target` exists.
 
     With `settle`, `target` may exist or appear meanwhile.  Then it is kept, the new directory is
     removed, and `settle` turns the result of `make` into the result.  Several machines may then

@@ -40,7 +40,7 @@ def changes(
 ) -> Iterator[Change]:
     """Yield the changes that give the copy the values of the source in the named sub-databases.
 
-    The values remain valid until the source ends.  CorruptError if one of them is damaged.
+    The values remain valid until the source ends.  Raises CorruptError if a value is damaged.
     """
     for name in sorted({*names, *copy_names}):
         wanted: Values = source.unread_values(name) if name in names else iter(())

@@ -50,7 +50,7 @@ class Holder:
 
 
 class Turn:
-    """A right that one holder has at a time; it is free again when that holder is deleted."""
+    """A lock for one holder at a time; it is free again when that holder is deleted."""
 
     def __init__(self) -> None:
         """Start free."""
@@ -136,9 +136,9 @@ class Gate:
     ) -> Iterator[None]:
         """Wait until only `besides` is inside, and admit no holder during a `with` block.
 
-        BusyError if other holders remain for `WAIT_SECONDS`, or, if `is_patient`, for the timeout
-        of the gate.  BusyError at once if this thread itself is inside, in a verb that has called
-        back.
+        Raises BusyError if other holders remain for `WAIT_SECONDS`, or, if `is_patient`, for the
+        timeout of the gate.  Raises it at once if this thread itself is inside, in a verb that has
+        called back.
         """
         owner = Holder()
         owner.thread = get_ident()

@@ -91,7 +91,7 @@ class Membership:
     def ring(self, ordinal: int, *, most: int) -> list[int] | None:
         """Return the members of a document's cluster, itself first; None if more than `most`.
 
-        CorruptError if they form no ring.
+        Raises CorruptError if they do not form a ring.
         """
         number = self._one(NUMBERS, ordinal)
         members = [ordinal]

@@ -215,7 +215,7 @@ def pack_block(entries: list[tuple[int, bytes]]) -> bytes:
 def read_times(chunks: Iterable[tuple[bytes, Any]], count: int) -> U32:
     """Return the time of every ordinal below `count` from stored chunks; 0 for a missing time.
 
-    CorruptError if a chunk is damaged or beyond the last ordinal.
+    Raises CorruptError if a chunk is damaged or beyond the last ordinal.
     """
     times = np.zeros(-(-count // TIME_ORDINALS) * TIME_ORDINALS, np.uint32)
     for key, value in chunks:
@@ -303,7 +303,7 @@ def encode_note(key: bytes, packed: bytes) -> bytes:
 
 
 def read_note(source: Source, key: bytes) -> Any:
-    """Return the content of a note; None if there is none, CorruptError if it is damaged."""
+    """Return the content of a note, or None; raise CorruptError if it is damaged."""
     found = source.find(layout.META, key)
     return None if found is None else codec.decode_object(layout.NOTE_KIND, key, found)
 

@@ -60,7 +60,7 @@ class OpenFiles:
     def alone(self) -> Iterator[None]:
         """Have the database alone for a `with` block, and keep others from writing until `close`.
 
-        BusyError if another process or handle has it open.
+        Raises BusyError if another process or handle has it open.
         """
         assert self.writer_lock is not None
         self.writer_lock.take(self._timeout)
@@ -113,8 +113,9 @@ class Presence:
     def __init__(self, path: str, *, is_read_only: bool, timeout: float | None) -> None:
         """Share the locks of the directory `path`, which has a data file.
 
-        Waits up to `timeout` seconds while another process replaces the data file.  FormatError for
-        files that are not plain, ReplacedError if other processes have other files open.
+        Waits up to `timeout` seconds while another process replaces the data file.  Raises
+        FormatError for files that are not plain, ReplacedError if other processes have other files
+        open.
         """
         self._path = path
         self._timeout = timeout
@@ -157,7 +158,7 @@ class Presence:
     def check(self) -> None:
         """Raise ReplacedError if a file has been replaced since it was opened.
 
-        CorruptError if the data file is shorter than before.
+        Raises CorruptError if the data file is shorter than before.
         """
         if not self._is_untouched():
             for name in self._files:
@@ -172,7 +173,7 @@ class Presence:
         """Raise ReplacedError if another data file now uses our reader table of LMDB.
 
         If the reader table was also replaced, or the data file is gone, the open file is still safe
-        to read.  CorruptError if it is shorter than before.
+        to read.  Raises CorruptError if it is shorter than before.
         """
         if not self._is_untouched():
             try:

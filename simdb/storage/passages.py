@@ -209,7 +209,7 @@ class Passages:
     ) -> PassageInfo:
         """Write all entries as run `number`, covering the ordinals of `span`; return its row.
 
-        CorruptError if the entries of stored runs differ from what was written.
+        Raises CorruptError if the entries of stored runs differ from what was written.
         """
         read = entries = NO_ENTRIES
         counts = []

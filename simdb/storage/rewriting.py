@@ -91,7 +91,8 @@ class Piece:
     def __init__(self, dead: Bitmap | None, start: int, stop: int, first: int) -> None:
         """`dead`: the tombstones of all documents; None if nothing is deleted."""
         self.start, self.stop, self.first = start, stop, first
-        # A bit for each ordinal, from the byte of `start` on; set for live documents of the piece.
+        # A bit for each ordinal, starting at the byte of `start`; set for live documents of the
+        # piece.
         self._low = start >> 3
         self._live = _live_bytes(dead, start, stop)
         self._length = int(_COUNTS[self._live].sum(dtype=np.int64))
@@ -432,7 +433,7 @@ class _Tables(NamedTuple):
     def merged(self, name: bytes) -> tuple[Entries, Table]:
         """Merge the remaining entries of a table, and renumber them.
 
-        CorruptError if the entries read differ from what was written to the runs.
+        Raises CorruptError if the entries read differ from what was written to the runs.
         """
         tables = [run.keyed_table(name, self.source) for run in self.runs]
         written = written_entries(self.runs, name, self.source, self.table_names)

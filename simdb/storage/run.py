@@ -50,7 +50,7 @@ FEW = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
-    """Consecutive documents from the ordinal `start` on, column by column (see `layout`).
+    """Consecutive documents, column by column (see `layout`), starting at the ordinal `start`.
 
     Fingerprints uint64[k], states uint8[k], offsets uint32[k + 1] into the bytes of the ids, and
     volatility vectors uint8[k, width].
@@ -99,8 +99,8 @@ def stored_ids(segment: Segment) -> tuple[I64, U8]:
 def as_segment(start: int, batch: StoredBatch, offsets: U32 | None = None) -> Segment:
     """Return a batch as one segment; its first document has the ordinal `start`.
 
-    `offsets`: the offsets of the ids as runs store them, if known.  FullError if a run cannot store
-    all bytes of the ids.
+    `offsets`: the offsets of the ids as runs store them, if known.  Raises FullError if a run
+    cannot store all bytes of the ids.
     """
     if offsets is None:
         offsets = stored_offsets(batch.offsets, f"the ids of {len(batch)} documents")
@@ -202,7 +202,7 @@ class Run:
     ) -> Segment:
         """Return the `chosen` columns of a segment for sequential reading; OFFSET and ID together.
 
-        CorruptError if the offsets of the ids do not ascend.
+        Raises CorruptError if the offsets of the ids do not ascend.
         """
         start, _ = self.segment_range(number)
         columns = {column: self.column(column, number, source) for column in chosen}
@@ -314,7 +314,7 @@ class Run:
         return header_table(keys, ordinals, directory, self.info.start, fingerprints)
 
     def _with_keys(self, table: Table, source: Source) -> Table:
-        """Compute the keys of the table of ids; for a row of ids, the whole sorted table."""
+        """Compute the keys of the table of ids, or the whole sorted table for a row of ids."""
         stored = source.value(layout.MANIFEST, layout.MANIFEST_KIND, layout.MANIFEST_KEY)
         id_key = decode_manifest(stored).id_key
         segments = (

@@ -144,7 +144,7 @@ class Remains:
             _add_even(found.values.setdefault(layout.DOCUMENTS, {}), run)
 
     def _take_nameless(self, found: "_Commit") -> None:
-        """Collect values on their own pages that have lost the page with their keys.
+        """Collect values whose own pages remain although the page with their keys is lost.
 
         The manifest lists the possible keys, and the checksum decides which of them is right.
         """

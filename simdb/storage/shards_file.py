@@ -1,4 +1,4 @@
-"""The shards file: lists the databases in a directory that form one, and the content of each.
+"""The shards file: lists the databases in a directory that together form one, and their contents.
 
 It is JSON, so that people can also read it, and is written last:
 
@@ -125,8 +125,8 @@ def write_shards_file(path: str, content: ShardsFile) -> None:
 def read_shards_file(path: str) -> ShardsFile:
     """Return the content of the file of the directory `path`.
 
-    NotFoundError if it is missing, FormatError for another file or a newer version, CorruptError
-    for a damaged file.
+    Raises NotFoundError if it is missing, FormatError for another file or a newer version,
+    CorruptError for a damaged file.
     """
     place = os.path.join(path, SHARDS_FILE)
     try:

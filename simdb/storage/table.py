@@ -152,7 +152,7 @@ class GatheredKeys:
 def header_table(
     tags: U16, ordinals: U32, directory: U32, start: int, segments: Sequence[U64]
 ) -> Table:
-    """Return a stored header table; `segments`: the fingerprints from the ordinal `start` on."""
+    """Return a stored header table; `segments`: the fingerprints, starting at ordinal `start`."""
     return Table(cast(U64, GatheredKeys(tags, ordinals, start, segments)), ordinals, directory)
 
 

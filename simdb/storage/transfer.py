@@ -133,8 +133,8 @@ class DumpWriter:
 def read_dump(stream: BinaryIO, name: str) -> Iterator[DumpPart]:
     """Yield the parts of a dump, the head first; `name` is the name of the stream in messages.
 
-    FormatError for another kind of stream, CorruptError for damage.  After an error, discard all
-    parts that were yielded.
+    Raises FormatError for another kind of stream, CorruptError for damage.  After an error, discard
+    all parts that were yielded.
     """
     source = _Summed(stream, name)
     start = source.ahead = source.taken(len(OLD_MAGIC))
@@ -371,7 +371,7 @@ def _old_parts(source: _Summed) -> Iterator[DumpPart]:
 
 
 def _old_documents(frames: list[tuple[bytes, bytes]], first: int, place: str) -> DumpedDocuments:
-    """Return the documents of frames; the first has the columns, from the ordinal `first` on."""
+    """Return the documents of frames, starting at ordinal `first`; frame 0 has the columns."""
     payload, at = frames[0][1], 8
     found: dict[str, Any] = dict.fromkeys(OPTIONAL)
     metadata: list[tuple[int, bytes]] = []

@@ -18,7 +18,7 @@ DEDUP = {
     "dedup a.jsonl --run x": "--run names a run for --db",
     f"dedup a.jsonl --run {'x' * 495} --db d": "1 to 494 bytes",
     "dedup a.jsonl --memory much": "--memory takes a size such as 500M or 2G; got 'much'",
-    "dedup a.jsonl --memory 1K": "must be a number of bytes from 67108864 (64M) on, got 1024",
+    "dedup a.jsonl --memory 1K": "must be 67108864 bytes (64M) or more, got 1024",
     "dedup a.jsonl --delimiter ''": "--delimiter takes one character",
     "dedup a.jsonl --delimiter '\"'": "--delimiter takes one character",
     "dedup a.jsonl --weighting tf --db db": "leave out the option",

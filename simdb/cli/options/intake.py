@@ -29,7 +29,7 @@ REPORTED_NO_FIELD = 3
 # Limit on kinds, which could be endless since a reason can contain parts of a record.
 KINDS_MAX = 1000
 NUMBER = re.compile(r"\d+")
-# Texts of a batch whose words are counted, and the characters of each.
+# Texts of a batch whose words are counted, and characters per text.
 LOOKED_AT_TEXTS = 16
 LOOKED_AT_CHARACTERS = 2000
 # Words are counted in the first batches, then in one batch of LATER_BATCHES.

@@ -264,7 +264,7 @@ def given_where(conditions: list[str] | None, fields: Collection[str]) -> Any:
 
 
 def _condition(wanted: list[tuple[str, list[Any]]]) -> Callable[[Any], bool]:
-    """Return a function that tells whether metadata have one of the values of each field."""
+    """Return a function that tells whether metadata has one of the wanted values in each field."""
 
     def is_satisfied(metadata: Any) -> bool:
         return isinstance(metadata, dict) and all(

@@ -109,7 +109,7 @@ class Progress:
 
 
 def stage_lines(timings: core.progress.Timings) -> Iterator[str]:
-    """Yield a line for each stage, and one for the whole."""
+    """Yield a line for each stage, and one for the total."""
     every = [*timings.stages, timings.whole()]
     if wants_json():
         yield from (json.dumps(_rounded(stage)) for stage in every)

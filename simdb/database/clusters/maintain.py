@@ -42,7 +42,7 @@ class Maintainer:
         self._last_cluster = manifest.last_cluster
 
     def settle(self, state: State, deleted: Sequence[U32]) -> None:
-        """Bring the clusters up to date with `state`; `deleted`: all deletions so far, in order."""
+        """Update the clusters to match `state`; `deleted`: all deletions so far, in order."""
         start, stop = self._settled_stop, state.next_ordinal
         removed = np.concatenate([np.empty(0, np.uint32), *deleted[self._settled_deletions :]])
         fresh = np.arange(start, stop, dtype=np.uint32)

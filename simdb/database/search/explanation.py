@@ -283,7 +283,7 @@ def differences(
 def _reached(
     state: State, criterion: Criterion, plan: Plan, asking: Side, stored: Side
 ) -> tuple[Probe | None, bool]:
-    """Return the probe of the plan that finds the stored document, and whether it is found."""
+    """Return the probe that reaches the stored document, and whether the plan finds it."""
     method = method_of(state, plan)
     assert stored.ordinal is not None
     query, other = (

@@ -89,7 +89,7 @@ def _keys(left: U32, right: U32) -> U64:
 
 @dataclass(frozen=True, slots=True)
 class TextsByOrdinal:
-    """The texts of documents from the ordinal `first` on, for a caller that stored them in order.
+    """The texts of documents that a caller stored in order, starting at the ordinal `first`.
 
     `texts` returns them for ascending positions uint32[n], counted from `first`.  Texts of earlier
     documents come from `earlier`, a function as `texts=` takes it; None if they are not known.
@@ -155,7 +155,7 @@ class Judge:
         return known.taken(known.similarities >= np.float32(self.least))
 
     def measured(self, state: State, couples: Couples, texts: Reader | None = None) -> Couples:
-        """Return all pairs with exact similarities, or estimates of them if a text is missing.
+        """Return all pairs with exact similarities, or with estimated ones if a text is missing.
 
         `texts`: a reader to use in place of the judge's own.
         """

@@ -345,7 +345,7 @@ def _last_header(directory: U32, position: int) -> int:
 
 
 def _fetch(window: tuple[int, int] | None, tables: Iterable[Table], source: Source) -> None:
-    """Load the part of some tables under a window into memory; None for all of them."""
+    """Load the part of `tables` under a window into memory, or the whole tables for None."""
     for table in tables:
         start, stop = window or (0, len(table.directory) - 1)
         first, last = int(table.directory[start]), int(table.directory[stop])

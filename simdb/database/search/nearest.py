@@ -154,7 +154,7 @@ def of_sketches(state: State, sketches: Sketches, wanted: Wanted) -> Rows:
 
 
 def _of_sketches(state: State, sketches: Sketches, wanted: Wanted) -> Rows:
-    """Return the best documents for every sketch; none for a sketch without features."""
+    """Return the best documents for every sketch; a sketch without features gets none."""
     has_weights = (sketches.states == WEIGHTED) & state.store.has_similarities
     parts = []
     for is_measured, chosen in ((True, has_weights), (False, ~has_weights)):
@@ -234,7 +234,7 @@ def _find_fast(state: State, sketches: Sketches, wanted: Wanted) -> list[Match] 
 
 
 def _of_alike(state: State, sketches: Sketches, wanted: Wanted, *, by_similarity: bool) -> Rows:
-    """Return the best documents of queries that are all compared in the same way."""
+    """Return the best documents for queries that are all compared in the same way."""
     count = len(sketches)
     each = ONE_SECONDS if count == 1 else EACH_SECONDS
     steps = _steps(state, wanted, by_similarity=by_similarity, step_seconds=each)

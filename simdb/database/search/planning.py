@@ -209,7 +209,7 @@ def _of_several(plan: Plan, databases: int) -> Plan:
 
 
 def _whole_count(documents: object) -> int:
-    """Return a number of documents, which can be a float such as 8e9, as an int."""
+    """Return a number of documents as an int; it can be a float such as 8e9."""
     is_number = isinstance(documents, int | float) and not isinstance(documents, bool)
     if not is_number or not 0 <= documents < DOCUMENTS_MAX:  # type: ignore[operator]
         raise OptionError(

@@ -223,7 +223,7 @@ def of_pairs(options: Options, counts: LiveCounts, question: Question) -> Criter
 
 
 def of_maintained(options: Options) -> Criterion:
-    """Return the criterion of the maintained clusters; by distance, their recall is 1."""
+    """Return the criterion of the maintained clusters; clusters by distance have recall 1."""
     by_distance = options.keep_clusters == BY_DISTANCE
     kept = Question(options.similarity)
     if by_distance:

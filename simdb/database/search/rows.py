@@ -11,7 +11,7 @@ from simdb.core.dtypes import F32, I64, U8, U32
 
 # Up to this number, the matches of one query are made as objects at once; more, as arrays.
 MANY = 512
-# From this number of matches on, the kernel sorts them faster than numpy does.
+# With this number of matches or more, the kernel sorts faster than numpy.
 SORTED_LEAST = 512
 
 

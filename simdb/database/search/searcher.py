@@ -115,7 +115,7 @@ Part = tuple[int, Any, Result]
 def parts_by_ids(
     searcher: Searcher, ids: list[Id], function: Callable[[State, list[Id]], Result]
 ) -> list[Part[Result]]:
-    """Return the results of `function` for the ids of each state that has some; at least one part.
+    """Return the results of `function` for the ids of each state that has any; at least one.
 
     Raises NotFoundError for the first unknown id, if the function raises it for any id.
     """
@@ -188,7 +188,7 @@ def merged_matches(
     limit: int | None,
     left_out: Ordinals | None = None,
 ) -> Matches:
-    """Merge the matches of `count` queries in all states; `parts`: of each state, in order.
+    """Merge the matches of `count` queries in all states; `parts`: the matches in each state.
 
     `by_similarity` bool[count]: whether similarity, not distance, ranks the matches of each query;
     None if containment does.  `limit`: the most matches of each query, as in each part.

@@ -311,7 +311,7 @@ class ShardSearcher:
     def routed(
         self, queries: Asked, function: Callable[[State, I64], Result], *, in_turn: bool = False
     ) -> Iterator[tuple[int, I64, Result]]:
-        """Yield number, positions of queries and result of each shard that queries can reach."""
+        """Yield the number, query positions and result of each shard that queries can reach."""
         reached = self.shards.reached(*queries)
         outer = 1 if in_turn else max(min(self.threads, len(reached)), 1)
 

@@ -475,7 +475,7 @@ def readable(
 
 
 def _check_metadata(ids: Any, fields: tuple[str, ...], at: int, some: Any) -> None:
-    """Raise InputError unless some metadata, from position `at` on, can be stored."""
+    """Raise InputError unless some metadata, starting at position `at`, can be stored."""
     packed = pack_all(some, ids[at : at + len(some)])
     storage.codes_of(packed, fields, len(some), b"", lambda place: f"document {ids[at + place]!r}")
 

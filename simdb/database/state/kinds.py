@@ -46,8 +46,8 @@ from simdb.storage import (
     sorted_table,
 )
 
-# Memory for the tables that are gathered at a time, and the least number of them: each search takes
-# some time even with few tables.  A key and an ordinal are an entry.
+# Memory for the tables that are gathered at a time, and the least number of tables: each search
+# takes some time even with few tables.  A key and an ordinal are an entry.
 GATHERED_BYTES = 1 << 30
 GATHERED_AT_ONCE = 3
 # Memory for the tables of the usual cut, at most this part of all memory.
@@ -399,7 +399,7 @@ class CutTables:
     """
 
     def __init__(self, masks: Sequence[int]) -> None:
-        """Start without tables; `masks`: the leading bits of each."""
+        """Start without tables; `masks`: the leading bits of each table."""
         self._masks = masks
         self._of_runs: WeakKeyDictionary[Run, list[Table]] = WeakKeyDictionary()
         self._making = Lock()

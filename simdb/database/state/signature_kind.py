@@ -29,7 +29,7 @@ from simdb.storage import NO_DOCUMENTS, DeltaView, Source, header_bits, make_tab
 # Pairs are compared in groups whose signatures fit into the cache.
 COMPARED_BYTES = 1 << 20
 
-# From this number of queries on, the delta is sorted; fewer queries are compared with all of it.
+# For this number of queries or more, the delta is sorted; fewer are compared with the whole delta.
 SORTING_QUERIES = 64
 # If any one match suffices, this number of documents with one key is tried before all of them.
 TRIED = 64
@@ -48,7 +48,7 @@ class SignatureVectors:
     """Packed signatures by ordinal, with the methods of `kernel.Vectors`."""
 
     def __init__(self, bands: Bands, width: int, segments: Sequence[tuple[int, U8]]) -> None:
-        """`segments`: first ordinal and signatures uint8[k, width] of each, sorted, disjoint."""
+        """`segments`: (first ordinal, signatures uint8[k, width]), sorted and disjoint."""
         self._bands = bands
         self._segments = segments
         self._vectors = kernel.Vectors(width, segments)
@@ -57,7 +57,7 @@ class SignatureVectors:
         self._group = max(COMPARED_BYTES // width, 1)
 
     def followed_by(self, first: int, vectors: U8) -> "SignatureVectors":
-        """Return these segments and one more, from the ordinal `first` on."""
+        """Return these segments and one more, which starts at the ordinal `first`."""
         other = copy(self)
         other._segments = [*self._segments, (first, vectors)]
         other._vectors = self._vectors.followed_by(first, vectors)
@@ -195,9 +195,9 @@ class SignatureVectors:
 
 
 class _Best:
-    """The signatures that agree with one query in most minima, as ranks uint64[n].
+    """The signatures that agree with one query in the most minima, as ranks uint64[n].
 
-    A rank is the number of minima that differ, and the ordinal in its lower 32 bits.
+    The upper 32 bits of a rank are the number of differing minima, the lower 32 the ordinal.
     """
 
     def __init__(self, k: int, minima: int) -> None:

@@ -222,7 +222,7 @@ class StagedMetadata:
         return (entry for entry in merge(kept, staged) if entry[1] != records.NO_METADATA)
 
     def new_from(self, first: int) -> list[Entry]:
-        """Return the metadata of documents from the ordinal `first` on, by ordinal."""
+        """Return the metadata of documents by ordinal, starting at the ordinal `first`."""
         if not self._changed:
             return self._new
         return [entry for entry in self.over(iter(())) if entry[0] >= first]

@@ -405,7 +405,7 @@ class Handle:
 
     @property
     def store(self) -> Store:
-        """The store of this process; in a forked child it is opened when it is first needed."""
+        """The store of this process; a forked child opens its own when first needed."""
         store = self.latest
         return store if store.environment.is_open or store.is_closed else self._reopened()
 

@@ -392,7 +392,7 @@ class Kind(Protocol):
     def make_vectors(self, width: int, segments: Sequence[tuple[int, U8]]) -> Any:
         """Return an object that measures stored vectors.
 
-        `segments`: the first ordinal and the vectors uint8[k, width] of each.
+        `segments`: (first ordinal, vectors uint8[k, width]).
         """
         return kernel.Vectors(width, segments)
 

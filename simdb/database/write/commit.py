@@ -70,7 +70,7 @@ Result = TypeVar("Result")
 
 # Limit on the entries of runs that a commit merges: 48 MB, which takes some 50 ms.
 MERGED_MOST = 1 << 22
-# From this number of entries on, they are written ahead of the commit that makes them live.
+# This number of entries or more are written ahead of the commit that makes them live.
 AHEAD_ENTRIES = 1 << 23
 
 

@@ -38,7 +38,8 @@ FAMILY_WORDS = 3
 # `LeakRule.coverage` suffices for items of `LONG_WORDS` or more telling words.  For fewer, the
 # threshold rises, up to `MORE_COVERAGE` at `SHORT_WORDS`.
 LONG_WORDS, SHORT_WORDS, MORE_COVERAGE = 30, 8, 0.3
-# Three classes of items by their words, and the distinct n-grams a document must have of each item.
+# Least words of three classes of items, and the distinct n-grams of such an item that a document
+# must have.
 NEAR_WORDS, NEAR_NGRAMS = (0, 12, 30), (1, 2, 3)
 # These n-grams must lie within twice the words of the item, plus this number.
 NEAR_MORE = 32
@@ -66,7 +67,7 @@ class LeakRule:
         one_of("numbers", self.numbers, NUMBERS)
 
     def most(self, count: int) -> float:
-        """Return the most of `count` documents or items that may have an n-gram."""
+        """Return the largest number, of `count` documents or items, that may have an n-gram."""
         return np.inf if self.common >= 1 else max(COMMON_LEAST, self.common * count)
 
     def least_coverage(self, lengths: F64) -> F64:

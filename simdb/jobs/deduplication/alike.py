@@ -131,7 +131,7 @@ class ByEstimates:
         similarity: float | None,
         recall: float | None,
     ) -> None:
-        """Let pairs match from the estimate `similarity` on; None takes that of `options`."""
+        """Let pairs match at an estimate of `similarity` or more; None takes that of `options`."""
         shares(similarity=similarity, recall=recall)
         self._sketch, self._scale = options.sketch, options.scale
         self.least = options.similarity if similarity is None else similarity

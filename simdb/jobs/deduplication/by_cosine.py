@@ -165,7 +165,7 @@ class Cosines:
     def __init__(
         self, units: F32, values: Callable[[I64], Floats], least: float, threads: int
     ) -> None:
-        """Let pairs match from the cosine `least` on.
+        """Let pairs match at a cosine of `least` or more.
 
         `units` float32[n, d]: the vectors, scaled to length 1.  `values` returns the original
         vectors at given places.

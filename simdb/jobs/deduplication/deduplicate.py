@@ -558,7 +558,7 @@ class _GivenRows:
 
     `survivors` returns the rows with a flag.  `texts` returns the texts of rows, or of documents of
     a reference below 0, and `names` returns ids or positions of rows.  `is_null` bool[n]: whether
-    each row has no text; see `on_null`.  `question` and `options` are of the search.
+    each row has no text; see `on_null`.  `question`, `options`: the settings of the search.
     `left_out`: the rows that could not be read; `is_read` bool[n]: whether each row was read.
     `is_led`: whether there is a reference.
     """
@@ -613,7 +613,7 @@ class _GivenRows:
         )  # fmt: skip
 
     def _again(self, found: RowMatches, is_chosen: Bools) -> Deduplicated:
-        """Return the result with only the flagged duplicates removed."""
+        """Return a result that removes only the flagged duplicates."""
         return self.result(found.chosen(is_chosen, self.names))
 
     def _staying(self, found: RowMatches, kept: Bools) -> I64:

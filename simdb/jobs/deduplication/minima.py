@@ -34,7 +34,7 @@ from simdb.sketch import NO_RESOURCES, MinHashSketcher, Sketcher, narrowed, perm
 RECALL_MOST = 0.999999
 # Cost in nanoseconds of a minimum of a text of 1 kB, of a table entry, and of a candidate.
 MINIMUM_COST, TABLE_COST, CANDIDATE_COST = 4.5, 20.0, 150.0
-# Sample size for the similarities of unrelated documents, and minima of each.
+# Sample size for the similarities of unrelated documents, and minima per document.
 SAMPLED_DOCUMENTS, SAMPLED_MINIMA = 512, 256
 # Pairs above this are copies of one page, and would distort that sample.
 UNRELATED_BELOW = 0.5

@@ -82,7 +82,7 @@ class Listed:
         return self.rows.batches()
 
     def texts(self, positions: I64) -> Any:
-        """Return the texts at given positions, an empty one for a null."""
+        """Return the texts at given positions; the text of a null is empty."""
         return self.rows.filled(positions)
 
     def names(self, positions: I64) -> list[Any]:

@@ -216,7 +216,7 @@ def _left_of(known: dict[str, Any]) -> Left:
 
 
 def _text_hashes(hashes: U64, contents: Iterable[bytes]) -> U64:
-    """Return joint hashes of the ids and texts of documents."""
+    """Return a hash of the id and text of each document."""
     digests = [
         blake2b(content, digest_size=HASH_BYTES, salt=own.to_bytes(HASH_BYTES, "little")).digest()
         for content, own in zip(contents, hashes.tolist(), strict=True)

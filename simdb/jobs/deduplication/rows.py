@@ -357,7 +357,7 @@ class PandasFrame(Frame):
 
 @dataclass(frozen=True, slots=True)
 class PolarsFrame(Frame):
-    """A DataFrame of polars; `is_lazy`: the given data were a LazyFrame, as results will be."""
+    """A polars DataFrame; `is_lazy`: the input was a LazyFrame, and so are the results."""
 
     is_lazy: bool = False
 

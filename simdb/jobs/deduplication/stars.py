@@ -168,7 +168,7 @@ class _Rounds:
     ) -> None:
         self._parts = _gathered(_distinct(bands))
         self._is_decided = np.zeros(count, np.bool_)
-        # Removed documents, their leaders and the similarities of both.
+        # Removed documents, their leaders, and the similarity of each to its leader.
         self._claimed: list[tuple[U32, U32, F32]] = [(NONE, NONE, NONE.astype(np.float32))]
         self._least = np.float32(least)
         self._compare = compare

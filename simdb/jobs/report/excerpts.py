@@ -82,7 +82,7 @@ def beside(left: str, right: str) -> tuple[tuple[TextPiece, ...], tuple[TextPiec
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, each with the space after it; a long word in its `PIECES`.
+    """Return the words of a text, each with the space after it; long words are cut into `PIECES`.
 
     The space is one character, or the end of a line and the indentation of the next line.
     """
@@ -136,7 +136,7 @@ def _marked(first: str, second: str) -> tuple[list[Part], int, int, str]:
 def _differing(left: Sequence[str], right: Sequence[str]) -> list[Part]:
     """Return the words of both texts in order, each with its kind.
 
-    The common beginning and end of both are removed before the alignment.
+    The words that both texts begin and end with are removed before the alignment.
     """
     one, other = list(map(_key, left)), list(map(_key, right))
     length = min(len(left), len(right))

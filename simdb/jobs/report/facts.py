@@ -414,7 +414,7 @@ def _draw_pairs(
 ) -> tuple[Drawn, list[Id], I64]:
     """Look up the matches of documents drawn at random from a `population` of documents.
 
-    Also returns the ids of the drawn documents, and the number of matches of each.
+    Also returns the id and the number of matches of each drawn document.
     """
     is_measured = threshold.similarity is not None
     # A given search method, or a threshold of both kinds, is not lowered.

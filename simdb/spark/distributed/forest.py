@@ -93,7 +93,7 @@ class LinkForest:
         ids : ndarray of int64, shape (n,)
             The ids, ascending.
         representatives : ndarray of int64, shape (n,)
-            The least id of the component of each.
+            For each id, the least id of its component.
 
         Raises
         ------
@@ -134,7 +134,7 @@ def components(left: I64, right: I64) -> tuple[I64, I64]:
     ids : ndarray of int64, shape (n,)
         The ids that have a link, ascending.
     representatives : ndarray of int64, shape (n,)
-        The least id of the component of each.
+        For each id, the least id of its component.
 
     Raises
     ------

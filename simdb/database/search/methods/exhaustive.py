@@ -102,7 +102,7 @@ def search_one(
 def search_bits(
     state: State, bits: int, plan: Plan, first: int, judging: Judging | None = None
 ) -> list[tuple[int, int]] | Rows:
-    """Return ordinals and distances of the matches of one fingerprint, as `Rows` if many.
+    """Return ordinals and distances of the matches of one fingerprint, as `Rows` if there are many.
 
     `judging`: see `judged_by`.
     """
