@@ -46,7 +46,7 @@ class StoreOptions:
     store_texts: bool = False
 
     def check(self) -> None:
-        """Raise OptionError for options of the database of --db without it."""
+        """Raise OptionError for options that need --db if it is not given."""
         for is_given, says in (
             (self.existing, "--existing says that the database of --db exists"),
             (self.features, "--features says what the database of --db stores"),

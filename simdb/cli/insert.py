@@ -118,7 +118,10 @@ def _insert_batch(
 
 
 def _metadata(batch: files.Batch) -> list[Any] | None:
-    """Return the other fields of each document, None if it has none; None if not read."""
+    """Return the other fields of each document; None if they were not read.
+
+    A document without other fields gets None.
+    """
     return None if batch.fields is None else [fields or None for fields in batch.fields]
 
 

@@ -128,7 +128,7 @@ def _match(distance: int, document: Document[bytes]) -> Any:
 
 
 def _insert(target: "Database[bytes] | WriteTransaction[bytes]", entries: Entries) -> None:
-    """Store entries under new ids; InputError, naming the hash, if an entry cannot be stored."""
+    """Store entries under new ids; raise InputError, naming the hash, if that is impossible."""
     every = list(entries)
     hashes, values = [signal for signal, _ in every], [entry for _, entry in every]
     try:

@@ -58,7 +58,7 @@ def has_arrow() -> bool:
 
 
 def arrays_of(values: Any) -> list[Any]:
-    """Return one or more pyarrow arrays that hold `values`; none if it is not an Arrow object.
+    """Return one or more pyarrow arrays that hold `values`; none unless it is an Arrow object.
 
     Objects of other libraries are read through their Arrow interface.
     """

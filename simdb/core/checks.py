@@ -26,7 +26,8 @@ def shown(value: Any) -> str:
     try:
         text = repr(value)
     except Exception:
-        # The repr of an int with thousands of digits raises, and a class may have a bad repr.
+        # The repr of an int with thousands of digits raises an error, and a class may have a faulty
+        # repr.
         return f"a {type(value).__name__}"
     return text if len(text) <= SHOWN_LENGTH else f"{text[: SHOWN_LENGTH - 3]}..."
 

@@ -171,7 +171,7 @@ class Blocks(ExitStack):
         return found
 
     def whole(self) -> Array:
-        """Join all arrays, whose rows have one width."""
+        """Join all arrays, whose rows have the same width."""
         if self._waiting:
             if self._held:
                 self._spill()

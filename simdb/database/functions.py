@@ -171,7 +171,8 @@ def signatures(
     Returns
     -------
     Signatures
-        `minima` is uint32[n, permutations], or uint8 if the sketch stores 8 bits or fewer of each.
+        `minima` is uint32[n, permutations], or uint8 if the sketch stores 8 bits or fewer per
+        minimum.
 
     Raises
     ------
@@ -643,7 +644,7 @@ def _stored(hashes: Fingerprints, threads: int) -> Database[int]:
 
 
 def _positions(pairs: PairArrays[int]) -> PairPositions:
-    """Return pairs by position; their ids are positions."""
+    """Return pairs whose ids are positions."""
     left, right = (np.asarray(side, np.int64) for side in (pairs.left, pairs.right))
     return PairPositions(np.minimum(left, right), np.maximum(left, right), pairs.distance)
 

@@ -1150,7 +1150,7 @@ class Reading(Protocol[IdT]):
         return found
 
     def __getitem__(self, id: IdT) -> Document[IdT]:
-        """Return the stored document `id`; NotFoundError, a KeyError, if no document has this id.
+        """Return the stored document `id`; raise NotFoundError, a KeyError, for an unknown id.
 
         A document is a copy: to change what is stored, use `update_metadata` or `insert`.
         """

@@ -89,7 +89,7 @@ class WriteTransaction(Writing[IdT]):
             self.abort()
 
     def __repr__(self) -> str:
-        """Return the path, and the number of documents that it sees or that it has ended."""
+        """Return the path, and the number of documents, or that the transaction has ended."""
         environment = self._store.environment
         state = previews.counted(self._writing.staging.document_count, "document")
         if environment.is_foreign:

@@ -182,8 +182,8 @@ def file_blocks(stream: io.BufferedReader, least: int) -> Iterator[tuple[int, by
     """Yield the blocks of a plain file like `blocks`, but unread, from the stream's position.
 
     Only the ends of lines are looked up, so that the thread that hands out blocks spends no time
-    reading.  The blocks from a line on that is too long for a document are read here, and what
-    follows the known size of the file.
+    reading.  A line that is too long for a document and all later blocks are read here, and the
+    bytes after the known size of the file.
     """
     descriptor, start, counted = stream.fileno(), stream.tell(), stream.raw.tell()
     size = os.fstat(descriptor).st_size

@@ -319,7 +319,7 @@ class TextsById(ExitStack):
 
 
 def _read(lines: Lines, block: LineBytes) -> bytes:
-    """Return the bytes of a block; the last line of all may lack its line feed."""
+    """Return the bytes of a block; the last line of the file may lack a line feed."""
     try:
         found: bytes = kernel.read_ranges(lines.descriptor, block.starts, block.stops)
     except OSError as error:

@@ -1,6 +1,6 @@
 """Table files: writes rows (objects with fields) as JSON lines, CSV, TSV, Parquet or Arrow.
 
-The rows are read twice where the columns must be known before the first row is written.
+The rows are read twice if the columns must be known before the first row is written.
 
 Rows of another Parquet or Arrow file are given by number and copied with the schema of that file.
 A column whose values have several kinds becomes text.

@@ -7,8 +7,8 @@ other fields are needed, and all tables without pyarrow, which takes more than t
 give the same documents and messages.  A bad row becomes an `InputProblem`, and reading goes on.
 
 A quote opens a quoted text if it follows a delimiter or the end of a line, and the next quote
-closes it unless it is doubled.  Any other quote is an ordinary character.  So the quotes, from the
-start of the file on, show where a row can end; there files are cut into blocks of whole rows.
+closes it unless it is doubled.  Any other quote is an ordinary character.  So the quotes, counted
+from the start of the file, show where a row can end; there files are cut into blocks of whole rows.
 """
 
 import csv

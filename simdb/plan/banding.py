@@ -30,7 +30,8 @@ STEPS = 400  # steps of similarity, from 0 to 1, in a background
 # Medians of eight collections of texts with word 3-shingles: most pairs share next to nothing, and
 # one pair in 200 shares boilerplate.
 UNRELATED_MEAN, BOILERPLATE_SHARE, BOILERPLATE_MEAN = 0.01, 0.005, 0.1
-# The cost of looking up one band, in candidates measured: both wait for memory about equally long.
+# The cost of looking up one band, relative to measuring one candidate: both wait for memory about
+# equally long.
 LOOKUP_COST = 1.0
 # Users choose minima of 1 or 2 bits to save space.  A table adds 13 bytes a document, so it must
 # save this number of candidates.  Queries are no slower with half the tables, of fewer rows.

@@ -139,7 +139,7 @@ def _measured(
 ) -> FlipEvidence | None:
     """Return the matching pairs for a criterion widened by `step` steps; None if too few.
 
-    None as well if the sample lacks some pairs that satisfy the criterion.
+    Also returns None if the sample lacks some pairs that satisfy the criterion.
     """
     most = SAMPLED_DISTANCE if np.isnan(calibration.similarities).any() else WEIGHED_DISTANCE
     limit = FINGERPRINT_BITS if distance is None else distance

@@ -69,7 +69,7 @@ def _dealt(
     cost: Callable[[int, int], float] = lambda block, bit: block,
     add: Callable[[int, int], None] = lambda block, bit: None,
 ) -> list[int]:
-    """Return bits by block: each is dealt to the block with the fewest bits, then least `cost`."""
+    """Return bits by block; each bit goes to the block with the fewest bits, then least `cost`."""
     chosen: list[list[int]] = [[] for _ in widths]
     for bit in ranked:
         able = [at for at, own in enumerate(chosen) if len(own) < widths[at]]

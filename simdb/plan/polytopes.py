@@ -12,8 +12,8 @@ depends on the width of its headers.
 
 The threshold for a share of the matches is **universal**: it holds for any documents.  It is the
 threshold of pairs exactly as similar as asked, the hardest of all, from a simulation
-(`polytope_costs.txt`).  So the share is found of every kind of documents, and a lower similarity or
-a greater share never finds less.
+(`polytope_costs.txt`).  So the share is found for documents of every kind, and a lower similarity
+or a greater share never finds less.
 """
 
 import math

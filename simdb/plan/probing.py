@@ -112,7 +112,7 @@ def _evidence(problem: Problem[Population]) -> recall.FlipEvidence:
 
 @lru_cache(64)
 def _both(known: recall.FlipEvidence, other: recall.FlipEvidence) -> recall.FlipEvidence:
-    """Join the pairs of a sample with other pairs, for documents inserted since."""
+    """Join the pairs of a sample with pairs that represent documents inserted since."""
     origin = f"{known.origin}, and for documents inserted since, {other.origin}"
     return recall.combined(known, other, origin)
 

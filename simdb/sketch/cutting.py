@@ -148,7 +148,7 @@ def _properties() -> tuple[U8, I32]:
 
 
 def _hashes(digits: U8, firsts: I64) -> U64:
-    """Return a hash of each sequence of digits; `firsts`: their starts."""
+    """Return a hash of each sequence of digits; `firsts`: the start of each sequence."""
     lengths = np.diff(firsts, append=len(digits))
     powers = np.cumprod(np.full(int(lengths.max()), BASE))
     within = np.arange(len(digits)) - np.repeat(firsts, lengths)

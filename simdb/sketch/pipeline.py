@@ -322,7 +322,7 @@ def check_errors(errors: str) -> None:
 def stretches(
     documents: Sequence[Any], start: int, kind_of: Callable[[Any, int], str]
 ) -> Iterator[tuple[str, Sequence[Any], int]]:
-    """Yield consecutive documents of one kind: the kind, the documents, the first position."""
+    """Yield (kind, documents, first position) for each stretch of documents of one kind."""
     if isinstance(documents, TextColumn):
         documents.check_known(start)
     if isinstance(documents, TextColumn) or set(map(type, documents)) == {str}:

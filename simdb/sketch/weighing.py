@@ -103,7 +103,7 @@ def _letters(codes: U32) -> list[bytes]:
 
 
 def _hashes_of_moz(tokens: list[bytes]) -> U64:
-    """Return the hash of each token, the signs of the weights of that token alone: uint64[n]."""
+    """Return the hash of each token: the signs of the weights of that token alone, uint64[n]."""
     distinct = list(dict.fromkeys(tokens))
     weights, _ = kernel.project_moz(distinct, window=1, replace=False, start=0)
     bits = np.packbits(weights[:, :FINGERPRINT_BITS] > 0, axis=1)

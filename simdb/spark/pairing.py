@@ -288,7 +288,7 @@ def make_tasks(plan: PairsPlan, sizes: I64, partitions: int, block_limit: int) -
 
 
 def part_sizes(rows: Any, plan: PairsPlan) -> I64:
-    """Return the number of documents of each part: int64[parts]."""
+    """Return the number of documents in each part: int64[parts]."""
     counted = rows.mapInArrow(partial(_count_parts, plan), "part int, documents bigint").toArrow()
     sizes = np.zeros(plan.part_count, np.int64)
     parts = np.asarray(counted.column("part").to_numpy(), np.int64)

@@ -218,7 +218,7 @@ class Keyed(NamedTuple):
 
 
 def checked_keys(sketches: Any, partitions: int) -> Keyed:
-    """Return sketches with keys; ExistsError, naming the id, if two documents share an id."""
+    """Return sketches with keys; raise ExistsError, naming the id, if two documents share it."""
     is_hashed = frames.id_type(sketches, "id") == "string"
     for salt in range(SALTS):
         keyed = Keyed(with_key(sketches, "id", is_hashed, salt), 0, is_hashed, salt)
@@ -349,7 +349,7 @@ def _sketch_batch(
 
 
 def _counted(sketches: Any, partitions: int) -> tuple[int, int | None]:
-    """Return the number of documents, and a key that two of them share (or None)."""
+    """Return the number of documents, and a key that two documents share, or None."""
     keys = frames.in_order(sketches.select("key"), "key")
     sent = keys.mapInArrow(partial(_pack_keys, partitions), packing.SCHEMA)
     spread = sent.repartitionById(partitions, "place")

@@ -194,7 +194,7 @@ def pack(column: PackedBytes, what: str) -> bytes:
 
 
 def unpack(payload: U8, place: str) -> PackedBytes:
-    """Return the documents' bytes of a payload; CorruptError, which names `place`."""
+    """Return the documents' bytes of a payload; raise CorruptError, which names `place`."""
     if len(payload) < _COUNT.size:
         raise CorruptError(f"{place} has no count")
     (count,) = _COUNT.unpack_from(payload.data)

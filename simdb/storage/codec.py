@@ -182,7 +182,7 @@ def decode_object(kind: bytes, key: bytes, value: Any) -> Any:
 
 
 def unpack(payload: bytes, place: str) -> Any:
-    """Unpack a msgpack object; CorruptError, which names `place`, if that fails."""
+    """Unpack a msgpack object; raise CorruptError, which names `place`, if that fails."""
     try:
         if len(payload) > SMALL_OBJECT_BYTES:
             # Unpacking nested lists would allocate their claimed length before it finds an entry
@@ -197,7 +197,7 @@ def unpack(payload: bytes, place: str) -> Any:
 
 
 def pack(value: Any) -> bytes:
-    """Pack plain types as msgpack; TypeError, ValueError or OverflowError for other types."""
+    """Pack plain types as msgpack; raise TypeError, ValueError or OverflowError for others."""
     return bytes(msgpack.packb(value, use_bin_type=True))
 
 

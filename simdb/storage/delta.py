@@ -277,7 +277,7 @@ class Delta:
 
 
 def stored_offsets(offsets: I64, what: str) -> U32:
-    """Narrow offsets to uint32; FullError, naming `what`, if the bytes exceed one stored value."""
+    """Narrow offsets to uint32; raise FullError, naming `what`, if one value cannot hold them."""
     if offsets[-1] > layout.VALUE_BYTES_MAX:
         raise FullError(
             f"{what} have {offsets[-1]} bytes, more than the {layout.VALUE_BYTES_MAX} of one stored"

@@ -123,7 +123,7 @@ class Gate:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Be inside the gate for a `with` statement."""
+        """Stay inside the gate during a `with` block."""
         holder = self.enter()
         try:
             yield

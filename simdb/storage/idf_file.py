@@ -114,10 +114,10 @@ def problems_of(path: str, checksum: int | None) -> Iterator[str]:
     for start in range(0, len(entries), CHECKED_ENTRIES):
         part = entries[start : start + CHECKED_ENTRIES + 1]
         if (np.diff(part >> np.uint64(WEIGHT_BITS)).view(np.int64) <= 0).any():
-            yield f"{path} has entries out of order from entry {start} on"
+            yield f"{path} has entries out of order, at entry {start} or later"
             return
         if not (part & np.uint64(WEIGHT_MASK)).all():
-            yield f"{path} has features without weight from entry {start} on"
+            yield f"{path} has features without weight, at entry {start} or later"
     directory = np.empty_like(table.directory)
     kernel.directory(entries, directory_bits(len(entries)), directory)
     if not np.array_equal(directory, table.directory):

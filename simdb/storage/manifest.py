@@ -94,8 +94,8 @@ class Unfinished:
 class Manifest:
     """The state of the database after a commit.
 
-    Runs are sorted by ordinal and cover 0 ..  `delta_start` without gaps; the delta holds
-    `delta_start` ..  `next_ordinal`.  `document_count`, `empty_count` and `bare_count` count live
+    Runs are sorted by ordinal and cover 0 .. `delta_start` without gaps; the delta holds
+    `delta_start` .. `next_ordinal`.  `document_count`, `empty_count` and `bare_count` count live
     documents.  At most one merge is unfinished.
 
     Versions tell a reader which data it can still use.  `delta_version` changes when the delta is
@@ -104,9 +104,9 @@ class Manifest:
     and `fields_version` when stored codes of fields are replaced.
 
     `cluster_count` clusters are maintained; the next one gets the number `last_cluster` + 1.
-    `ahead`: runs from this number on were written ahead of a commit that failed; 0 if there are
-    none.  `passages`: the passage runs, sorted by ordinal, covering 0 ..  `next_ordinal`; the next
-    one gets the number `next_passage`.  `passages_ahead`: the same as `ahead` for passage runs,
+    `ahead`: runs with this number or a larger one were written ahead of a commit that failed; 0 if
+    there are none.  `passages`: the passage runs, sorted by ordinal, covering 0 .. `next_ordinal`;
+    the next one gets the number `next_passage`.  `passages_ahead`: like `ahead` for passage runs,
     plus 1.  `content`: the kind of the first document, see `Sketches`.  `id_key`: the key of the
     hash of ids, see `encode_ids` of the kernel; empty in databases of older versions.
     """
@@ -140,7 +140,7 @@ class Manifest:
         return self.ahead - 1 if self.ahead else self.next_run
 
     def renumbered(self, runs: tuple[RunInfo, ...], count: int) -> "Manifest":
-        """Return the manifest after `count` documents got new ordinals from 0, all in `runs`.
+        """Return the manifest after `count` documents, all in `runs`, got ordinals starting at 0.
 
         It has no passage runs.
         """

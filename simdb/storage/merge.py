@@ -395,7 +395,7 @@ def check_read(runs: Sequence[Run], name: bytes, read: Entries, written: Entries
 
 
 def entries_in(runs: Sequence[Run], name: bytes) -> str:
-    """Return the name of the entries of a table of some runs, for messages."""
+    """Return a name for the entries of one table in some runs, for messages."""
     first, last = runs[0].info.number, runs[-1].info.number
     return f"the entries of {name.decode()} in the runs {first} to {last}"
 

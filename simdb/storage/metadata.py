@@ -80,7 +80,7 @@ def pack_every(values: Sequence[Any], name: Callable[[int], str]) -> list[tuple[
 
 
 def pack_metadata(metadata: Any, what: str) -> bytes:
-    """Pack `metadata` for storage; InputError, naming `what`, unless it will come back equal."""
+    """Pack `metadata`; raise InputError, naming `what`, unless it will come back equal."""
     try:
         packed = _packed(metadata, what)
     except InputError:
@@ -246,7 +246,7 @@ def changed_times(source: Source, changes: Sequence[TimeChange]) -> Iterator[tup
 
 
 def whole_times(times: U32) -> Iterator[tuple[bytes, Any]]:
-    """Yield the keys and values of all chunks from the time of every ordinal."""
+    """Yield the keys and values of all chunks, made from the times of all ordinals."""
     chunks = np.zeros((-(-len(times) // TIME_ORDINALS), TIME_ORDINALS), np.uint32)
     chunks.reshape(-1)[: len(times)] = times
     return _encoded_times(range(len(chunks)), chunks)

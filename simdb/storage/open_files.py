@@ -21,7 +21,7 @@ from simdb.storage.pages import check_metas, check_pages, last_commit
 WAIT_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 0.01
 IDENTITY_BYTES_MAX = 64
-# Many ticks of the clock for modification times of a directory.
+# Much longer than a tick of the clock for modification times of directories.
 MOMENT_NANOSECONDS = 200_000_000
 MAP_BYTES = 1 << 20  # a later opening enlarges the map
 # While another program writes, the file changes all the time; walks then take 1 / REST of the time.

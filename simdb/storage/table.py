@@ -128,8 +128,8 @@ class Table(NamedTuple):
 class GatheredKeys:
     """The keys of a header table; a slice of them is an array gathered from the columns.
 
-    `tags` are stored instead of the keys.  `segments` are the fingerprints from the ordinal `start`
-    on.
+    `tags` are stored instead of the keys.  `segments` are the fingerprints, starting at the ordinal
+    `start`.
     """
 
     def __init__(self, tags: U16, ordinals: U32, start: int, segments: Sequence[U64]) -> None:

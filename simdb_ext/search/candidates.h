@@ -23,7 +23,7 @@ enum {
    size, the set whose first differing rank is lower. */
 struct search_candidates {
     size_t others;     /* candidates of several bits */
-    size_t wanted;     /* sets that are chosen, not counting the empty one; 0: no candidates */
+    size_t wanted;     /* sets to choose, not counting the empty one; 0: no candidates */
     unsigned distance; /* most bits of a set */
     /* The ranks of candidates of several bits; CANDIDATE_NO_RANK after the last. */
     _Alignas(64) uint8_t ranks[CANDIDATE_SIZE_MAX][CANDIDATE_OTHERS];

@@ -67,7 +67,8 @@ struct tile {
     const uint8_t *hashes;
 };
 
-/* Move to the next tile and return 1, or return 0 after the last.  Begin with a tile of zeros. */
+/* Move to the next tile and return 1, or return 0 after the last tile.  Start with a zeroed
+   tile. */
 static int next_tile(const struct search_vectors *vectors, struct tile *tile)
 {
     tile->first += tile->count;

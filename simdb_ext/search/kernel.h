@@ -9,7 +9,7 @@
 
 #include "candidates.h"
 
-/* A key, and what makes another key near: at most `most` of the bits `counted` differ. */
+/* A key; another key is near if at most `most` of the bits `counted` differ. */
 struct search_wanted {
     uint64_t key;
     uint64_t counted;

@@ -216,7 +216,7 @@ cdef class Postings:
 
 
 cdef object copied(const void *content, shape, dtype):
-    """Return an array with a copy of some memory."""
+    """Copy memory into a new array."""
     array = np.empty(shape, dtype)
     cdef uint8_t[::1] out
     if array.size:

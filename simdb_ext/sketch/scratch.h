@@ -83,7 +83,7 @@ struct sketch_scratch {
     int64_t features; /* occurrences of features */
     int64_t counted;  /* features in `ones` or `sums` */
     int is_incomplete; /* whether the document has an unknown token */
-    int is_full;       /* whether the bag or the set had no room */
+    int is_full;       /* whether the bag or the set was too small */
     struct sketch_bag bag; /* for SKETCH_LOG_TF and SKETCH_COLLECT */
     struct sketch_set set; /* for SKETCH_BINARY */
     struct minima minima;  /* with a family */

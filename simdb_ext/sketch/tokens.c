@@ -37,8 +37,8 @@ static inline uint64_t place_of(const struct sketch_vocabulary *vocabulary, uint
     return key == first || key == 0 ? place : sketch_vocabulary_place(vocabulary, first);
 }
 
-/* Hold the tokens that are not in the vocabulary.  Which ones these are cannot be predicted, so
-   there is no branch; writing never overtakes reading. */
+/* Hold the tokens that are not in the vocabulary.  A processor cannot predict which tokens these
+   are, so the loop has no branch.  Writing never overtakes reading. */
 static void hold_others(struct sketch_scratch *scratch, int64_t count,
                         const struct sketch_vocabulary *vocabulary)
 {

@@ -188,7 +188,7 @@ def test_entries_are_in_order_from_one_part_to_the_next(path, content, monkeypat
     entries[[place, place - 1]] = entries[[place - 1, place]]
     write_entries(path, content, entries)
 
-    assert "out of order from entry" in next(problems_of(str(path), None))
+    assert "out of order, at entry" in next(problems_of(str(path), None))
 
 
 def test_entries_without_weight_are_problems(path, content):

@@ -75,7 +75,7 @@ def open_or_create(
 
 
 def begin_write(database: simdb.Database, progress: Progress) -> simdb.WriteTransaction:
-    """Begin a write transaction; a note says so if another writer keeps it waiting."""
+    """Begin a write transaction; print a note while another writer holds it up."""
     with progress.waiting(f"waiting until another process has written to {database.path}"):
         return database.write()
 

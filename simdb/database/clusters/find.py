@@ -45,7 +45,8 @@ GROWTH = 8
 COMPARED_MAX = 256
 # Limit on the pairs compared in one step.  A larger number of pairs is looked up in the tables.
 COMPARED_PAIRS = 1 << 20
-# Limit on the pairs of one step of claiming.  More representatives take several steps.
+# Limit on the pairs of one step of claiming.  If there are more representatives, steps are
+# repeated.
 CLAIMED_PAIRS = 1 << 21
 BATCH_TEXTS = 1 << 12
 

@@ -179,7 +179,7 @@ def idf_loss(table: IdfTable | None, problem: str) -> salvage.Loss:
     then = (
         "texts cannot be read until set_idf gives the database an equal table"
         if table is None
-        else "its lost features weigh like unknown ones from now on"
+        else "its lost features now weigh like unknown ones"
     )
     return salvage.Loss(f"{problem}; documents keep their sketches, but {then}", 0, 0, False)
 

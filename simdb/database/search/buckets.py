@@ -45,7 +45,7 @@ LABELLED_AT_ONCE = 1 << 18
 class Buckets(NamedTuple):
     """Documents in buckets of two or more: their ordinals, and ascending numbers of buckets.
 
-    Both are uint32[n].
+    Both arrays are uint32[n].
     """
 
     ordinals: U32

@@ -107,7 +107,7 @@ def _explained(
     options = state.store.options
     if not stored or options.is_minhash:
         is_weighted = options.is_minhash or (left.has_weights and right.has_weights)
-    else:  # the query decides: the right document, unless both are stored
+    else:  # the query is the right document, unless both are stored
         asking, has_vectors = (right, True) if given else (left, options.sketch.vector_bytes > 0)
         is_weighted = asking.has_weights and has_vectors
     criterion = question.criterion(

@@ -188,7 +188,7 @@ def accepted_many(
 
 
 def by_ids(name: str, given: Any) -> Callable[[list[Id]], Sequence[Any]]:
-    """Return a function from ids to the values that the argument `name` of a verb gives for them.
+    """Return a function that maps ids to the values in the argument `name` of a verb.
 
     `given`: a mapping from ids, or a function of a list of ids.  Raises OptionError for anything
     else.  Unknown values are None.

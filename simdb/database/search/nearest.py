@@ -107,7 +107,7 @@ class Wanted(NamedTuple):
 def find(
     searcher: Searcher, document: Any, id: Id | None, wanted: Wanted, errors: str
 ) -> list[Match]:
-    """Return the best documents for `document`, or for the stored document `id` without itself."""
+    """Return the best documents for `document`, or for the stored document `id` except itself."""
     if id is None:
         own = None
         sketches = searcher.store.sketcher.sketch([document], errors=errors, is_query=True)

@@ -413,7 +413,7 @@ class BandTables:
         return offsets_of(found), ordinals[found], similarities[found]
 
     def _matches(self, asking: I64, asked: _Asked, first: int) -> tuple[tuple[I64, U32, F32], I64]:
-        """Return queries, ordinals and similarities, and each query's most candidates in one band.
+        """Return queries, ordinals, similarities, and the most candidates of each query in a band.
 
         `asking`: the positions of the queries to search for.  `first`: the number of candidates in
         one band after which a query gets no more, 0 for no limit.

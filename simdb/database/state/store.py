@@ -208,7 +208,7 @@ class Store:
             self.take_idf()
 
     def take_idf(self) -> None:
-        """Take over the stored IDF table if it is not the known one."""
+        """Load the stored IDF table if it differs from the known one."""
         with self.environment.reading() as transaction:
             options = contents.read_options(self.environment, transaction)
         if options.sketch.idf != self.options.sketch.idf:

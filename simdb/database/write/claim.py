@@ -78,7 +78,7 @@ GATHERED_STORED = 32
 PLANNED_GROWTH = 2
 # Number of candidates of a document that suffice if some of them match; see `Method`.
 MATCHES_ENOUGH = 64
-# Number of candidates of a document, most similar first, that are judged by texts at first.
+# Number of candidates of a document, most similar first, whose texts are compared at first.
 JUDGED_FIRST = 64
 
 

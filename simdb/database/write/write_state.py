@@ -122,7 +122,7 @@ class WriteState:
         self.is_ended = True
 
     def check_open(self) -> None:
-        """Raise ClosedError after the end, ForkedError in a forked child process."""
+        """Raise ClosedError after the transaction has ended, ForkedError in a forked child."""
         if self.is_ended:
             raise ClosedError(
                 "the write transaction has ended; begin another with Database.write()"

@@ -382,7 +382,7 @@ class Comparing:
         self._enough = np.array([_least_agreeing(max(measure.alike, s), lost) for s in shares])
 
     def __call__(self, left: U32, right: U32) -> F32:
-        """Return the similarities of documents left[i] and right[i], 0 for too few equal minima.
+        """Return the similarities of documents left[i] and right[i]; 0 if too few minima are equal.
 
         The pairs must ascend.
         """

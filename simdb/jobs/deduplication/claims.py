@@ -529,7 +529,7 @@ def _portions(count: int) -> Iterator[slice]:
 
 
 def _repeats(order: I64, hashes: U64) -> tuple[I64, I64, I64]:
-    """Return the first row with each id, the repeated rows, and the first row for each of these.
+    """Return the first row of each id, the repeated rows, and the first row of each repeated one.
 
     `hashes`: the hashes of the ids of the rows in `order`.
     """

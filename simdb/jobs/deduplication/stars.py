@@ -152,7 +152,7 @@ class _BucketPart:
         return _BucketPart(words.astype(np.uint32), self.sizes)
 
     def without(self, is_gone: Bools) -> "_BucketPart":
-        """Return the buckets without the documents with a flag, and without buckets of one."""
+        """Return the buckets without flagged documents, omitting buckets of one document."""
         is_in = ~is_gone[self.members]
         sizes = self.counts(is_in)
         is_left = sizes > 1

@@ -287,7 +287,7 @@ def _stored_texts(database: Database, wanted: Collection[Id]) -> dict[Id, str]:
 
 
 def _threshold(database: Database, snapshot: Snapshot, question: Question) -> Question:
-    """Return the question with the threshold and recall of the database where it has none."""
+    """Return the question; a missing threshold or recall is taken from the database."""
     options = database.options
     plan = snapshot.plan(**_asked(question), pairs=True)
     recall = options.recall if question.recall is None else question.recall
@@ -417,7 +417,7 @@ def _draw_pairs(
     Also returns the id and the number of matches of each drawn document.
     """
     is_measured = threshold.similarity is not None
-    # A given search method, or a threshold of both kinds, is not lowered.
+    # The threshold is not lowered if a distance or a search method is given, too.
     is_floored = is_measured and threshold.distance is None and threshold.search is None
     floor = _floor(threshold.similarity or 0.0) if is_floored else threshold.similarity or 0.0
     ids = snapshot.draw_ids(limits.sample, seed=limits.seed, weighted=is_measured)

@@ -128,7 +128,7 @@ class SketchAdvice(Advice):
         return {name: each for name, each in words.items() if each}
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the advice in the form of JSON, without the IDF table.
+        """Return the advice as JSON types, without the IDF table.
 
         Returns
         -------

@@ -909,8 +909,8 @@ def similar_pairs(
     """Yield the pairs of vectors with similarity `floor` or more, each once, left below right.
 
     `bits`: the signs of the vectors.  `similarity` and `floor` (at most `similarity`) are measured
-    on the rounded weights, as by `kernel.Vectors`.  Of the pairs of any similarity from
-    `similarity` on, at least the share `recall` is found.
+    on the rounded weights, as by `kernel.Vectors`.  For any similarity of `similarity` or more, at
+    least the share `recall` of its pairs is found.
     """
     if len(vectors) <= COMPARED_MAX:
         yield from _compared(vectors, bits, floor, recall, threads)

@@ -1,4 +1,5 @@
-/* `hash`, `shingles` and `further`: hashes of tokens and shingles, and their further words. */
+/* `hash`, `shingles` and `further`: hashes of tokens and shingles, and the further words of these
+   hashes. */
 
 #ifndef SIMDB_HASHES_H
 #define SIMDB_HASHES_H

@@ -18,8 +18,8 @@
 #define SQRT_2 1.4142135623730951
 #define LOGARITHM_TERMS 8 /* the next term would be below 1e-14 */
 
-/* Return ln of a normal number above 0 as 2 artanh((m - 1) / (m + 1)) + e ln 2, with m from
-   sqrt(1/2) on. */
+/* Return ln of a normal number above 0 as 2 artanh((m - 1) / (m + 1)) + e ln 2, with m of sqrt(1/2)
+   or more. */
 static inline double consistent_logarithm(double number)
 {
     uint64_t bits;
@@ -38,7 +38,7 @@ static inline double consistent_logarithm(double number)
     return exponent * LN_2 + 2 * ratio * sum;
 }
 
-/* Return a number between 0 and 1, both excluded, from 32 bits. */
+/* Return a number in the open interval (0, 1), made of 32 bits. */
 static inline double consistent_uniform(uint64_t half)
 {
     return ((double)(int64_t)half + 0.5) * 0x1p-32;
@@ -184,7 +184,7 @@ static int64_t consistent(const uint64_t *keys, int permutations,
 
 #else
 
-/* Far more than rounding can change a sample. */
+/* Much larger than any change of a sample by rounding. */
 #define CONSISTENT_MARGIN 1.0001
 
 /* Return, without a logarithm, whether the a of a sample can be below `bound` / weight; one in ten

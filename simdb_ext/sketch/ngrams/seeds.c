@@ -90,7 +90,7 @@ int64_t seeds_screen(const struct seed_postings *postings, const struct seed_rul
     return written;
 }
 
-/* Make an array wider; return 0 without memory. */
+/* Enlarge an array; return 0 if there is no memory. */
 static int widen(void **things, int64_t room, size_t size)
 {
     void *wider = realloc(*things, (size_t)room * size);

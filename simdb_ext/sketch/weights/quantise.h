@@ -15,7 +15,7 @@
    (Max 1960). */
 #define QUANTISE_STEP 0.335
 
-/* Rows whose sums are formed side by side. */
+/* Rows whose sums are computed together. */
 #define QUANTISE_ROWS 8
 
 VECTOR_INLINE double weight_at(const void *weights, int is_float, int64_t place)

@@ -10,8 +10,8 @@
 #define READY_ZEROS 0x88
 #define READY_NONE 0
 
-/* Write `dimensions` of `count` weights; if there are fewer, they are repeated from the first one
-   on.  Return the number of given weights that are not 0. */
+/* Write `dimensions` of `count` weights; if there are fewer, they are repeated, starting with the
+   first.  Return the number of given weights that are not 0. */
 static inline int64_t widen_row(const float *given, size_t count, int dimensions, float *wide)
 {
     int64_t filled = 0;
