@@ -108,7 +108,9 @@ def import_datasketch(
             "the pickle is an index, which has its own bands; leave out threshold and params"
         )
     if None not in (found.seed, seed) and found.seed != seed:
-        raise OptionError(f"the MinHash have seed {found.seed}, not {seed}; leave out the seed")
+        raise OptionError(
+            f"the MinHash objects have seed {found.seed}, not {seed}; leave out the seed"
+        )
     chosen = found.bands or chosen_bands(threshold, found.values.shape[1], None, params)
     given = next(each for each in (found.seed, seed, 1) if each is not None)
     form = RowForm(found.scheme, given, *chosen)
@@ -207,7 +209,7 @@ def _of_many(found: Any, limit: int) -> Pickled:
         *kind, row = _one(each)
         if (*kind, len(row)) != (scheme, seed, len(first)):
             raise InputError(
-                "the MinHash differ in scheme, seed or num_perm; import each kind separately"
+                "the MinHash objects differ in scheme, seed or num_perm; import each kind separately"
             )
         values[at] = row
     return Pickled(keys, _checked(values, scheme), scheme, seed)

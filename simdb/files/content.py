@@ -264,11 +264,11 @@ def explained(error: BaseException) -> str:
 def _explained_decoding(error: UnicodeDecodeError) -> str:
     name = decoding.without_mark(error.encoding)
     if name != "utf-8":
-        return f"no valid {name} at byte {error.start}; use encoding='utf-8' or errors='replace'"
+        return f"invalid {name} at byte {error.start}; use encoding='utf-8' or errors='replace'"
     if not decoding.is_damaged(error.object, error.start):
-        return f"no valid utf-8 at byte {error.start}; {decoding.hint(error.object, error.start)}"
+        return f"invalid utf-8 at byte {error.start}; {decoding.hint(error.object, error.start)}"
     is_cut = error.reason == "unexpected end of data" and error.end >= len(error.object)
-    what = "cut off inside a utf-8 character" if is_cut else "no valid utf-8"
+    what = "cut off inside a utf-8 character" if is_cut else "invalid utf-8"
     return f"{what} at byte {error.start}, but valid elsewhere; use errors='replace'"
 
 

@@ -469,7 +469,7 @@ def _loaded(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=fields_of)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"no valid JSON ({error}); correct or remove the line") from error
+        raise InputError(f"invalid JSON ({error}); correct or remove the line") from error
 
 
 def _recoded(text: io.TextIOWrapper) -> Callable[[int], bytes]:
@@ -502,7 +502,7 @@ def read_array(
                 yield InputProblem.at(name, position, error)
     except (ValueError, RecursionError, *CONTENT_ERRORS) as error:
         at, reason = position + 1, explained(error) if isinstance(error, CONTENT_ERRORS) else error
-        what = f"no valid JSON array from element {at} on: {reason}"
+        what = f"invalid JSON array at element {at}: {reason}"
         yield InputProblem("", place(name, at), what)
 
 

@@ -256,7 +256,7 @@ class Target:
             self.saved = (own if is_near else kept) or self.saved
 
     def remove(self) -> None:
-        """Close the output, and remove files that have not got their names."""
+        """Close the output, and remove files that still have temporary names."""
         if self._file is not None:
             with suppress(OSError, ValueError):  # it may be closed
                 self.finish()
@@ -311,7 +311,7 @@ class FileTarget(Target):
         self._files.send(self.partial, self._place + PARTIAL)
 
     def remove(self) -> None:
-        """Close the output, and remove files that have not got their names."""
+        """Close the output, and remove files that still have temporary names."""
         super().remove()
         if self._sent is not None:
             self._sent.remove()

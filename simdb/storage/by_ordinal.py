@@ -188,7 +188,7 @@ def columns_of(options: Options) -> list[ByOrdinal]:
 
 
 def pack(column: PackedBytes, what: str) -> bytes:
-    """Return the payload of a value, without header, for any number of documents; FullError."""
+    """Return the payload of a value, without header; raise FullError if it is too long."""
     sizes = np.diff(stored_offsets(column.offsets, f"the {what} of {len(column)} documents"))
     return _COUNT.pack(len(column)) + sizes.astype("<u4").tobytes() + column.values.tobytes()
 
@@ -263,9 +263,9 @@ def check_columns(
         for why, _, _ in column.damage(source, count):
             yield Finding(column.what, why, LOST)
         for ordinals, block in column.blocks(source, skips_damage=True) if deep else ():
-            place = f"the {column.what} from ordinal {ordinals[0]} on"
+            place = f"the block of {column.what} at ordinal {ordinals[0]}"
             if column is FEATURES and (np.diff(block.offsets) % packed_bytes).any():
-                why = f"{place} have no whole number of entries"
+                why = f"{place} does not hold a whole number of entries"
                 yield Finding(column.what, why, LOST)
             if column is TEXTS:
                 try:
@@ -280,7 +280,7 @@ def without(count: int) -> PackedBytes:
 
 
 def _decompressed(payload: U8, place: str) -> U8:
-    """Return the decompressed payload; CorruptError."""
+    """Return the decompressed payload; raise CorruptError for damage."""
     size = _SIZE.unpack_from(payload.data)[0] if len(payload) >= _SIZE.size else 0
     if not 0 < size <= min(RATIO_MOST * len(payload), layout.VALUE_BYTES_MAX):
         raise CorruptError(f"{place} says that {size} bytes became {len(payload)}")

@@ -451,7 +451,7 @@ class Environment:
         self.handles.create(self._lmdb, names, transaction)
 
     def copy_to(self, path: str) -> None:
-        """Write a compacted copy of the data file to the new file `path` and sync it; FullError.
+        """Copy the data file, compacted, to the new file `path`, and sync it; raise FullError.
 
         All values are read first.  Then the system copies the mapped memory in large pieces, and
         later maps the copy in large pieces, so that opening it takes a tenth of the time.

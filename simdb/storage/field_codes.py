@@ -237,7 +237,7 @@ def _encoded(numbers: Iterable[int], chunks: U64) -> Entries:
 
 
 def _decoded(key: bytes, value: Any, width: int) -> U64:
-    """Return the codes in a stored chunk: uint64[FIELD_ORDINALS, width]; CorruptError."""
+    """Return the codes in a chunk, uint64[FIELD_ORDINALS, width]; raise CorruptError for damage."""
     count = FIELD_ORDINALS * width
     found = codec.decode_numbers(layout.FIELDS_KIND, key, value, np.uint64, count)
     return found.reshape(FIELD_ORDINALS, width)

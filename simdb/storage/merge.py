@@ -684,7 +684,7 @@ def put_left_out(run: RunInfo, dead: Bitmap | None, put: Put) -> RunInfo:
 
 
 def _stored_left_out(run: RunInfo, source: Source) -> Bitmap | None:
-    """Return tombstones of the documents that an unfinished run drops; CorruptError."""
+    """Return tombstones of what an unfinished run drops; raise CorruptError for damage."""
     if run.ids:
         return Run(run).left_out(source)
     key, kind = layout.table_key(run.number, layout.ORDINALS), layout.TABLE_KINDS[layout.ORDINALS]

@@ -184,7 +184,7 @@ def decode_block(key: bytes, value: Any) -> list[tuple[int, bytes]]:
 
 
 def unpack_block(payload: U8, place: str) -> list[tuple[int, bytes]]:
-    """Return (ordinal, packed metadata) pairs of a block without header; CorruptError.
+    """Return (ordinal, packed metadata) pairs of a bare block; raise CorruptError for damage.
 
     `place` names the block in messages.
     """
@@ -259,7 +259,7 @@ def _encoded_times(numbers: Iterable[int], chunks: U32) -> Iterator[tuple[bytes,
 
 
 def decode_times(key: bytes, value: Any) -> U32:
-    """Return the times in one stored chunk; CorruptError."""
+    """Return the times in one stored chunk; raise CorruptError for damage."""
     return codec.decode_numbers(layout.TIMES_KIND, key, value, np.uint32, TIME_ORDINALS)
 
 

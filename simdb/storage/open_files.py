@@ -73,7 +73,7 @@ class OpenFiles:
             yield
 
     def note_opened(self) -> None:
-        """Share and record the files after LMDB has opened its own; ReplacedError."""
+        """Share and record the files after LMDB has opened its own; raise ReplacedError."""
         files.share_files(self._path)
         self.presence.note_files()
         self.watch.follow(self._data_path)
@@ -145,7 +145,7 @@ class Presence:
             return os.fstat(self._data.descriptor).st_blocks * 512
 
     def note_files(self) -> None:
-        """Record the lock files after LMDB has opened its own; ReplacedError.
+        """Record the lock files after LMDB has opened its own; raise ReplacedError.
 
         Also checks that LMDB, which opens by name, has opened the data file that was locked.
         """
@@ -439,7 +439,7 @@ class Watch:
 def make_data_file(
     path: str, lock: files.FileLock, *, is_synced: bool, timeout: float | None
 ) -> None:
-    """Create an empty data file in the directory `path` if it has none; FullError.
+    """Create an empty data file in the directory `path` if it has none; raise FullError.
 
     `lock`: the writer lock, which keeps two processes from creating it at once.  Raises BusyError
     if it is not free within `timeout` seconds.  `is_synced`: sync the file and its name to the

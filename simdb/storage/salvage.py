@@ -702,7 +702,7 @@ def _begins_like(run: int, first: RunInfo, rows: Sequence[RunInfo], source: Sour
 
 
 def _fingerprints(run: int, segment: int, source: Source) -> U64:
-    """Return the verified fingerprints of a segment; CorruptError."""
+    """Return the verified fingerprints of a segment; raise CorruptError for damage."""
     key = layout.segment_key(run, layout.FINGERPRINT, segment)
     kind = layout.COLUMN_KINDS[layout.FINGERPRINT]
     value = source.value(layout.DOCUMENTS, kind, key)

@@ -191,7 +191,7 @@ def encode_chunks(bitmap: Bitmap, ordinals: U32) -> Iterator[tuple[bytes, Any]]:
 
 
 def decode_chunk(key: bytes, value: Any) -> Bitmap:
-    """Return the bits of a stored chunk; CorruptError."""
+    """Return the bits of a stored chunk; raise CorruptError for damage."""
     return codec.decode_numbers(layout.DELETED_KIND, key, value, np.uint8, CHUNK_BYTES)
 
 

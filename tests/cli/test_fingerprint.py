@@ -52,7 +52,7 @@ def test_a_bad_line_is_named_and_the_rest_is_shown(simdb_run, tmp_path):
 
     assert ran.code == 1
     assert ran.rows == [shown("a.txt:2", SEA)]
-    assert "a.txt:1: no valid utf-8 at byte 3; use --encoding cp1252 (a guess)" in ran.notes
+    assert "a.txt:1: invalid utf-8 at byte 3; use --encoding cp1252 (a guess)" in ran.notes
 
 
 def test_the_sketch_comes_from_options_or_from_a_database(simdb_run):

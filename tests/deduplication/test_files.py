@@ -138,7 +138,7 @@ def test_a_bad_line_is_named_in_words_of_python(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "one two three"}\nno JSON\n')
     (tmp_path / "b.jsonl").write_text('{"body": "one two three"}\n{"body": 5}\n')
 
-    with pytest.raises(simdb.InputError, match=r"a\.jsonl:2: no valid JSON"):
+    with pytest.raises(simdb.InputError, match=r"a\.jsonl:2: invalid JSON"):
         simdb.deduplicate(tmp_path / "a.jsonl")
     with pytest.raises(
         simdb.InputError, match=r"b\.jsonl:2: the field 'body' .* use text= to name"

@@ -229,7 +229,7 @@ def test_a_page_that_cannot_be_decoded_is_a_problem_or_is_replaced():
     (after,), (problem,), _ = read("a.warc")
 
     assert after.id == "http://a.org/2"
-    assert (problem.where, "no valid utf-8 at byte 3" in problem.reason) == ("a.warc:1", True)
+    assert (problem.where, "invalid utf-8 at byte 3" in problem.reason) == ("a.warc:1", True)
     assert texts("a.warc", errors="replace") == ["<p>\ufffd\ufffd", PAGE]
     assert texts("a.warc", encoding="latin-1") == ["<p>ÿÿ", PAGE]
 

@@ -152,13 +152,13 @@ def test_undecodable_records_name_the_place_and_a_likely_encoding():
     remedy = hint(b"caf\xe9", 3)
     assert [record.text for record in records] == ["ok", "ok"]
     assert [(each.where, each.reason) for each in problems] == [
-        ("a.jsonl:2", f"no valid utf-8 at byte 13; {remedy}"),
+        ("a.jsonl:2", f"invalid utf-8 at byte 13; {remedy}"),
         ("a.jsonl:3", "the field 'text' holds half of a character (a lone surrogate); use"
                       " errors='replace'"),
-        ("b.csv:3", f"the field 'text' holds no valid utf-8 at byte 3; {remedy}"),
+        ("b.csv:3", f"the field 'text' holds invalid utf-8 at byte 3; {remedy}"),
     ]  # fmt: skip
     write("c.txt", codecs.BOM_UTF8 + b"caf\xe9 au lait")
-    assert "no valid utf-8 at byte 6;" in read("c.txt")[1][0].reason
+    assert "invalid utf-8 at byte 6;" in read("c.txt")[1][0].reason
 
 
 def test_undecodable_bytes_are_replaced_with_errors_replace():
@@ -265,7 +265,7 @@ def test_a_broken_json_array_gives_the_elements_before_the_break(content, count,
 
     assert len(records) == count
     assert problems[-1].where.startswith("a.json:")
-    assert "no valid JSON array" in problems[-1].reason
+    assert "invalid JSON array" in problems[-1].reason
     assert reason in problems[-1].reason
 
 

@@ -127,7 +127,7 @@ def test_the_deep_check_finds_what_are_no_features(database):
 
     (finding,) = database.check(deep=True)
 
-    assert "no whole number of entries" in finding.message
+    assert "not hold a whole number of entries" in finding.message
 
 
 def test_the_deep_check_finds_what_is_no_text(database):
@@ -136,7 +136,7 @@ def test_the_deep_check_finds_what_is_no_text(database):
         put_value(database, layout.TEXTS, key, value)
 
         (finding,) = database.check(deep=True)
-        assert "the texts from ordinal 9 on has no text of document 0" in finding.message
+        assert "the block of texts at ordinal 9 has no text of document 0" in finding.message
         with pytest.raises(simdb.CorruptError, match="no text of document 0"):
             database.texts_many([9])
 
