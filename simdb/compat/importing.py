@@ -209,7 +209,7 @@ def _of_many(found: Any, limit: int) -> Pickled:
         *kind, row = _one(each)
         if (*kind, len(row)) != (scheme, seed, len(first)):
             raise InputError(
-                "the MinHash objects differ in scheme, seed or num_perm; import each kind separately"
+                "the MinHash objects differ in scheme, seed or num_perm; import each kind alone"
             )
         values[at] = row
     return Pickled(keys, _checked(values, scheme), scheme, seed)

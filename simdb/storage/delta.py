@@ -243,7 +243,7 @@ class Delta:
         self.extend(batch.view(self.start + len(self), self._keying))
 
     def extend(self, delta: DeltaView) -> None:
-        """Append the documents of a view that has the next ordinals; raise FullError if too long."""
+        """Append the documents of a view with the next ordinals; raise FullError if too long."""
         batch = delta.batch
         count, content, searchable, weighted = self._ends
         assert delta.start == self.start + count

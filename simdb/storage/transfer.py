@@ -205,7 +205,7 @@ def _schema(width: int, columns: Collection[str]) -> Any:
 
 
 def _documents(batch: Any, place: str) -> DumpedDocuments:
-    """Return the documents of a valid batch with the right schema; raise CorruptError for damage."""
+    """Return the documents of a batch with the right schema; raise CorruptError for damage."""
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     metadata = columns.pop("metadata").to_pylist()
     if any(column.null_count for column in columns.values()):
