@@ -87,7 +87,7 @@ def test_quiet_gives_no_hint_and_no_note(listed):
     assert {ran.code for ran in quiet} == {0}
     assert all(loud)
     assert "short" in loud[0]
-    assert "no numbers" in loud[0]
+    assert "are not numbers" in loud[0]
     assert "no numbers" in loud[-1]
 
 
