@@ -100,6 +100,7 @@ from simdb.jobs.decontamination.decontaminate import decontaminate as decontamin
 from simdb.jobs.decontamination.result import Decontaminated as Decontaminated, Leak as Leak
 from simdb.jobs.deduplication.deduplicate import deduplicate as deduplicate
 from simdb.jobs.deduplication.result import Deduplicated as Deduplicated, Parts as Parts
+from simdb.plan.calibration import Calibration as Calibration
 from simdb.plan.vosh import vosh as vosh
 from simdb.sketch.tuning.tune import SketchAdvice as SketchAdvice, tune as tune
 from simdb.storage.shards_file import Shard as Shard

@@ -74,12 +74,29 @@ USUAL_DELAYS = Delays()
 class Calibration:
     """A sample of similar pairs of a collection and the model learnt from it.
 
-    `similarities`: float32[n] of the pairs, as the kernel measures them.  `are_stored`: whether the
-    query side is a stored document, bool[n].  `document_count`: documents in the collection.
-    `query_count`: documents whose similar documents were searched for.  `covered`: the calibration
-    covers documents with ordinals below this.  `delays`: measured on the machine that made it.
-    `noise`: the noise of changes that a caller gave instead of a sample; it holds for documents
-    inserted at any time.
+    `Database.calibrate` makes and stores it.
+
+    Attributes
+    ----------
+    model : VolatilityModel
+        How much the weights of similar documents differ.
+    pairs : SampledPairs
+        The pairs.
+    similarities : ndarray
+        The similarity of each pair, as the kernel measures it: float32[n].
+    are_stored : ndarray
+        Whether the query side of each pair is a stored document: bool[n].
+    document_count : int
+        Number of documents in the collection.
+    query_count : int
+        Number of documents whose similar documents were searched for.
+    covered : int
+        The calibration covers documents with ordinals below this.
+    delays : Delays
+        The speed of the machine that made it.
+    noise : float or None
+        The noise of changes that a caller gave instead of a sample.  It holds for documents
+        inserted at any time.
     """
 
     model: VolatilityModel
@@ -93,10 +110,20 @@ class Calibration:
     noise: float | None = None
 
     def matching(self, similarity: float | None, distance: int | None) -> Bools:
-        """Return whether each pair satisfies a criterion: bool[n].
+        """Return whether each pair satisfies a criterion.
 
-        For a distance, pairs at distance 0 are excluded: any search finds them, so they tell
-        nothing about other pairs.
+        Parameters
+        ----------
+        similarity : float or None
+            The least similarity, as the kernel measures it.
+        distance : int or None
+            The largest number of differing bits.  Pairs at distance 0 are excluded: any search
+            finds them, so they tell nothing about other pairs.
+
+        Returns
+        -------
+        ndarray of bool, shape (n,)
+            Whether each pair does.
         """
         found = np.ones(len(self.pairs), np.bool_)
         if similarity is not None:
