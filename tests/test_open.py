@@ -259,7 +259,7 @@ def test_an_lmdb_directory_of_somebody_else_is_refused(tmp_path, name):
     for mode in "rwc":
         with pytest.raises((simdb.FormatError, simdb.CorruptError)):
             simdb.open(tmp_path / "db", mode)
-    with pytest.raises(simdb.FormatError, match="no simdb database"):
+    with pytest.raises(simdb.FormatError, match="not a simdb database"):
         simdb.open(tmp_path / "plain")
 
 

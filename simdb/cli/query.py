@@ -48,7 +48,7 @@ class QueryOptions(option_groups.SearchOptions):
         errors: Any,
         texts: Any,
     ) -> list[simdb.Match]:
-        """Return the matches in a database of a document, or of a stored one."""
+        """Return the matches of a document, or of the stored document `id`, in a database."""
         where = option_groups.given_where(self.where, database.options.fields)
         if self.nearest is not None:
             return database.nearest(

@@ -150,7 +150,7 @@ def remark(criterion: Criterion, plans: Sequence[Plan]) -> str:
 
 
 def _as_walked(problem: Problem[Population]) -> Problem[Population]:
-    """Return the problem with the tables of `swept_masks` if the search has them in memory."""
+    """Return the problem as it is with the tables of `swept_masks`, if these are in memory."""
     population = problem.population
     if not (population.is_swept or population.is_cut) or population.tables > 1:
         return problem

@@ -238,7 +238,7 @@ def stored_options(environment: Environment, transaction: Any) -> tuple[dict[str
     with expecting("the format of the database"):
         stored = _stored(environment, transaction, layout.FORMAT_KEY)
         if stored is None:
-            raise FormatError(f"{environment.path} is an LMDB directory, but no simdb database")
+            raise FormatError(f"{environment.path} is an LMDB directory, but not a simdb database")
         version = a_map(stored)["version"]
     if not isinstance(version, int) or version > codec.FORMAT_VERSION:
         raise FormatError(

@@ -216,7 +216,7 @@ def decode_manifest(value: Any) -> Manifest:
         passages = tuple(_decode_passages(row) for row in fields.pop("passages", ()))
         id_key = fields.pop("id_key", b"")
         if not isinstance(id_key, bytes) or len(id_key) not in (0, kernel.ID_KEY_BYTES):
-            raise CorruptError(f"the key of the ids has not {kernel.ID_KEY_BYTES} bytes")
+            raise CorruptError(f"the key of the ids is not {kernel.ID_KEY_BYTES} bytes long")
         for number in fields.values():
             a_whole(number, COUNTER_STOP)
         manifest = Manifest(

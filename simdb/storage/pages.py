@@ -264,7 +264,7 @@ class _Walk:
         """Return one list of free pages."""
         (count,) = NUMBER.unpack_from(value)
         if flags or len(key) != NUMBER.size or len(value) < NUMBER.size * (count + 1):
-            raise Damage("a list of free pages is longer than its value, or none")
+            raise Damage("a list of free pages is malformed, or longer than its value")
         if not 0 < NUMBER.unpack(key)[0] <= self._meta.transaction:
             raise Damage("a list of free pages is of a commit that does not exist")
         pages = np.frombuffer(value, "<u8", count, NUMBER.size)

@@ -42,7 +42,7 @@ struct group {
     const struct polytope_limits *limits[GROUP];
     struct search_wanted wanted[GROUP]; /* in the runs */
     struct polytope_unit units[GROUP];
-    uint32_t roots[GROUP]; /* of the components of the queries, with a forest */
+    uint32_t roots[GROUP]; /* of the components of the queries, if there is a forest */
     struct search_weights weights[GROUP];
     uint8_t done[GROUP]; /* matches found so far, if they are counted */
     uint32_t flipped[GROUP]; /* limit on the weights whose signs differ; FLIPS_UNKNOWN at first */

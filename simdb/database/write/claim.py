@@ -498,7 +498,7 @@ def _better(left: Rows, right: Rows, criterion: Criterion) -> Rows:
 def _refuse_copies(is_refused: Bools, earlier: Rows) -> None:
     """Refuse documents that match an earlier document that is stored.
 
-    `is_refused`: at the begin, true for documents that match a document stored before.
+    `is_refused` is true at first for documents that match a document stored before.
     """
     queries, before = earlier.queries, earlier.ordinals
     is_open = np.diff(earlier.offsets) > 0
