@@ -585,7 +585,7 @@ def _stored_options(
         is_empty = not transaction.stat()["entries"]
     if is_empty:
         if mode in ("r", "w"):
-            raise FormatError(f"{environment.path} is an empty LMDB directory, not a simdb database")
+            raise FormatError(f"{environment.path} is an empty LMDB folder, not a simdb database")
         wanted = settled(options or Options())
         resources = _make_resources(wanted)
         with undoing(environment.handles.forget):
