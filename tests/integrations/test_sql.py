@@ -281,7 +281,7 @@ def test_an_id_of_another_type_than_the_first_is_refused_by_a_column_of_one_type
 
     assert ask(connection, "select id from near('wind and rain')") == [(5,)]
     words = refusal(connection, "select id from near('bread from the oven')")
-    assert "the id '5' is no BIGINT; use ids='text'" in words
+    assert "the id '5' is not a BIGINT; use ids='text'" in words
 
 
 def test_whole_numbers_are_fingerprints_and_negative_ones_their_highest_half(
