@@ -203,7 +203,7 @@ def test_texts_can_come_from_a_column_of_arrow():
 
         assert found == database.query(query, contained=0.1, texts=stored)
         assert database.query_many(pyarrow.array([query]), contained=0.1, texts=stored)[0] == found
-        with pytest.raises(simdb.InputError, match="no text of"):
+        with pytest.raises(simdb.InputError, match="must return a str for"):
             database.query(query, contained=0.1, texts=lambda ids: [["tokens"]] * len(ids))
 
 

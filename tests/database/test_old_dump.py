@@ -27,7 +27,7 @@ def test_the_frames_of_a_dump_make_the_same_dump():
 
 def test_every_cut_of_an_old_dump_is_refused_and_leaves_nothing(tmp_path):
     for size in [*range(100), *range(100, len(DUMP), 631), len(DUMP) - 1]:
-        with pytest.raises((simdb.CorruptError, simdb.FormatError), match=r"byte \d+|no dump"):
+        with pytest.raises((simdb.CorruptError, simdb.FormatError), match=r"byte \d+|not a dump"):
             simdb.load(io.BytesIO(DUMP[:size]), tmp_path / "new")
 
     assert os.listdir(tmp_path) == []
