@@ -174,7 +174,7 @@ def test_every_cut_of_a_dump_is_refused_and_leaves_nothing(filled, tmp_path):
         with pytest.raises((simdb.CorruptError, simdb.FormatError), match=r"byte \d+|not a dump"):
             simdb.load(io.BytesIO(content[:size]), tmp_path / "new")
         (tmp_path / "cut").write_bytes(content[:size])
-        with pytest.raises((simdb.CorruptError, simdb.FormatError), match=r"cut|not a dump|byte \d+"):
+        with pytest.raises((simdb.CorruptError, simdb.FormatError), match=r"cut|a dump|byte \d+"):
             simdb.load(tmp_path / "cut", tmp_path / "new")
     with pytest.raises(simdb.CorruptError, match="goes on after its end"):
         simdb.load(io.BytesIO(content + b"x"), tmp_path / "new")
