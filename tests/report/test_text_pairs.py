@@ -72,8 +72,9 @@ def test_the_page_is_bounded_and_says_how_many_are_omitted(monkeypatch):
     assert parsed.texts["dd"] == ["10", "6", "4", "3"]
 
 
-def test_code_is_shown_in_letters_of_one_width():
-    code = "def f(x):\n    return x"
+@pytest.mark.parametrize("indentation", ["    ", "\t"])
+def test_code_is_shown_in_letters_of_one_width(indentation):
+    code = f"def f(x):\n{indentation}return x"
     pairs = [TextPair("a", "b", code, "def f(x): return x", 1.0)]
 
     parsed = assert_whole(render_removed(2, 1, "", pairs), script=True)
